@@ -1,0 +1,3 @@
+//! The `kohort` command line.
+
+fn main() {}

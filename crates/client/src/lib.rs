@@ -1,0 +1,1 @@
+//! A Kafka client whose consumer groups rebalance without stopping the world.

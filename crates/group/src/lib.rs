@@ -1,0 +1,1 @@
+//! Kafka's group protocol, both ends, as pure state machines.

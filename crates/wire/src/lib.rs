@@ -1,0 +1,1 @@
+//! Kafka wire format: bytes to messages and back, without IO or state.
