@@ -56,6 +56,8 @@ api_keys! {
     DescribeGroups = 15,
     /// The groups of a broker.
     ListGroups = 16,
+    /// Which SASL mechanism the client will use.
+    SaslHandshake = 17,
     /// Which APIs a broker serves, in which versions.
     ApiVersions = 18,
     /// Makes topics.
@@ -72,6 +74,8 @@ api_keys! {
     DescribeConfigs = 32,
     /// Changes settings.
     AlterConfigs = 33,
+    /// The SASL mechanism's own messages (KIP-152).
+    SaslAuthenticate = 36,
     /// Adds partitions to topics.
     CreatePartitions = 37,
     /// Removes groups.

@@ -33,6 +33,14 @@ pub(crate) const fn tag(number: u32) -> Field {
 }
 
 impl Field {
+    /// The first version that has it.
+    pub(crate) const fn since(self, version: i16) -> Field {
+        Field {
+            since: version,
+            ..self
+        }
+    }
+
     /// The last version that has it.
     pub(crate) const fn until(self, version: i16) -> Field {
         Field {

@@ -19,9 +19,13 @@ message! {
         /// Milliseconds for which the client should be silent.
         throttle_time_ms: i32 = since(1);
         /// What the broker can do.
-        supported_features: Vec<SupportedFeatureKey> = tag(0).nullable(0);
+        supported_features: Vec<SupportedFeatureKey> = tag(0);
         /// The epoch of the finalized features, −1 if unknown.
         finalized_features_epoch: i64 = tag(1) => -1;
+        /// The feature levels that the whole cluster has agreed on; valid if the epoch is not negative.
+        finalized_features: Vec<FinalizedFeatureKey> = tag(2);
+        /// Whether a controller is ready to migrate from ZooKeeper (Kafka 3.x).
+        zk_migration_ready: bool = tag(3);
     }
     /// An API and its versions.
     pub struct ApiVersion {
@@ -40,6 +44,15 @@ message! {
         min_version: i16 = all();
         /// The last version.
         max_version: i16 = all();
+    }
+    /// A feature and the levels that the cluster has agreed on.
+    pub struct FinalizedFeatureKey {
+        /// The feature.
+        name: String = all();
+        /// The highest level.
+        max_version_level: i16 = all();
+        /// The lowest level.
+        min_version_level: i16 = all();
     }
 }
 api! { ApiVersionsRequest => ApiVersionsResponse: ApiVersions, 0..=4, flexible 3; }
