@@ -41,7 +41,7 @@ pub enum CommitError {
     #[error("the group is rebalancing; commit again when the rebalance is over")]
     Rebalancing,
     /// The member does not own these partitions (any more): refused locally.
-    #[error("partitions that the member does not own were not committed: {0:?}")]
+    #[error("partitions that the member does not own were not committed: {0}")]
     NotOwned(Partitions),
     /// The connection broke or no answer came in time.
     #[error(
