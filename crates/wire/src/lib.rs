@@ -17,6 +17,7 @@ pub mod frame;
 pub mod header;
 pub mod messages;
 pub mod primitives;
+pub mod records;
 
 pub use api::{ApiKey, ApiRequest};
 pub use error_code::ErrorCode;

@@ -139,16 +139,9 @@ impl Decoder {
     /// # Errors
     /// [`WireError::BadVarint`] if it takes more than five bytes or 32 bits.
     pub fn unsigned_varint(&mut self) -> Result<u32, WireError> {
-        let mut value: u64 = 0;
-        for shift in (0..35).step_by(7) {
-            self.need(1)?;
-            let byte = self.bytes.get_u8();
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return u32::try_from(value).map_err(|_| WireError::BadVarint);
-            }
-        }
-        Err(WireError::BadVarint)
+        let (value, size) = leading_unsigned_varint(&self.bytes)?;
+        self.bytes.advance(size);
+        Ok(value)
     }
 
     /// A zigzag varint of 32 bits, as records use it.
@@ -165,19 +158,9 @@ impl Decoder {
     /// # Errors
     /// [`WireError::BadVarint`] if it takes more than ten bytes.
     pub fn varlong(&mut self) -> Result<i64, WireError> {
-        let mut raw: u64 = 0;
-        for shift in (0..70).step_by(7) {
-            self.need(1)?;
-            let byte = self.bytes.get_u8();
-            if shift == 63 && byte > 1 {
-                return Err(WireError::BadVarint);
-            }
-            raw |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(((raw >> 1) as i64) ^ -((raw & 1) as i64));
-            }
-        }
-        Err(WireError::BadVarint)
+        let (value, size) = leading_varlong(&self.bytes)?;
+        self.bytes.advance(size);
+        Ok(value)
     }
 
     /// A length prefix: compact, int16 (`wide` false) or int32. `None` is null.
@@ -214,6 +197,38 @@ impl Decoder {
         } else {
             Err(WireError::LeftOver(self.bytes.len()))
         }
+    }
+}
+
+/// The unsigned varint at the beginning of `bytes`, and its size.
+pub(crate) fn leading_unsigned_varint(bytes: &[u8]) -> Result<(u32, usize), WireError> {
+    let (value, size) = leading_raw_varint(bytes, 5)?;
+    let value = u32::try_from(value).map_err(|_| WireError::BadVarint)?;
+    Ok((value, size))
+}
+
+/// The zigzag varint of 64 bits at the beginning of `bytes`, and its size.
+pub(crate) fn leading_varlong(bytes: &[u8]) -> Result<(i64, usize), WireError> {
+    let (raw, size) = leading_raw_varint(bytes, 10)?;
+    Ok((((raw >> 1) as i64) ^ -((raw & 1) as i64), size))
+}
+
+fn leading_raw_varint(bytes: &[u8], longest: usize) -> Result<(u64, usize), WireError> {
+    let mut value: u64 = 0;
+    for (i, &byte) in bytes.iter().take(longest).enumerate() {
+        // The tenth byte has room for one bit.
+        if i == 9 && byte > 1 {
+            return Err(WireError::BadVarint);
+        }
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            return Ok((value, i + 1));
+        }
+    }
+    if bytes.len() < longest {
+        Err(WireError::TooShort { wanted: 1, left: 0 })
+    } else {
+        Err(WireError::BadVarint)
     }
 }
 
@@ -367,7 +382,8 @@ pub type Uuid = [u8; 16];
 impl WireType for Uuid {
     fn decode(from: &mut Decoder, _: Context) -> Result<Self, WireError> {
         let mut id = [0; 16];
-        id.copy_from_slice(&from.take(16)?);
+        from.need(16)?;
+        from.bytes.copy_to_slice(&mut id);
         Ok(id)
     }
     fn encode(&self, to: &mut Encoder, _: Context) {
@@ -379,10 +395,11 @@ fn decode_string(from: &mut Decoder, context: Context) -> Result<Option<String>,
     let Some(length) = from.length(context.flexible, false)? else {
         return Ok(None);
     };
-    let bytes = from.take(length)?;
-    std::str::from_utf8(&bytes)
-        .map(|text| Some(text.to_owned()))
-        .map_err(|_| WireError::NotUtf8)
+    let text = std::str::from_utf8(&from.rest()[..length])
+        .map_err(|_| WireError::NotUtf8)?
+        .to_owned();
+    from.bytes.advance(length);
+    Ok(Some(text))
 }
 
 /// Classic strings hold at most 32,767 bytes: a longer one is cut at a character boundary, so that the message stays readable.
