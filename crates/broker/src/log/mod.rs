@@ -19,7 +19,7 @@ use producers::{Producers, Verdict};
 use segment::Segment;
 use std::io;
 
-pub(crate) use header::{BATCH_HEADER, BatchHeader, checksum_holds};
+pub(crate) use header::{BatchHeader, checksum_holds};
 pub(crate) use storage::{MemoryStore, SegmentStore};
 
 /// What the log of a partition obeys; from the topic's settings.

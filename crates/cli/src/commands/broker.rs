@@ -2,7 +2,10 @@
 
 use crate::failure::Failure;
 use crate::properties::PropertyArguments;
+use kohort_broker::{Broker, Settings};
+use std::io::Write;
 use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a Kafka broker, in memory or on disk.
 ///
@@ -13,7 +16,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Arguments {
     /// Where to listen; port 0 picks a free one (Kafka: listeners).
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9092")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9092")]
     listen: String,
     /// Keeps everything in this folder (Kafka: log.dirs); without it, in memory.
     #[arg(long, value_name = "DIR")]
@@ -24,7 +27,28 @@ pub(crate) struct Arguments {
 
 /// Runs until told to end.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let _ = arguments.properties.read(&[])?;
-    let _ = (arguments.listen, arguments.data);
-    Err(Failure::failed("the broker is not built yet"))
+    let mut settings = Settings::default();
+    for (name, value) in arguments.properties.read(Settings::NAMES)? {
+        settings.set(&name, &value).map_err(Failure::usage)?;
+    }
+    let mut ended = signal(SignalKind::terminate()).map_err(Failure::failed)?;
+    let broker = Broker::builder()
+        .listen(&arguments.listen)
+        .settings(settings);
+    let broker = broker.start().await.map_err(Failure::failed)?;
+    if arguments.data.is_none() {
+        eprintln!("in memory: nothing is kept when this broker ends (--data DIR keeps it)");
+    }
+    let mut stdout = std::io::stdout().lock();
+    // Nobody may be reading: that is no reason not to serve.
+    let _ = writeln!(stdout, "ready {}", broker.address()).and_then(|()| stdout.flush());
+    drop(stdout);
+    tokio::select! {
+        biased;
+        _ = tokio::signal::ctrl_c() => {}
+        _ = ended.recv() => {}
+    }
+    tracing::info!("ending");
+    broker.shutdown().await;
+    Ok(())
 }

@@ -1,0 +1,178 @@
+//! A running broker: how it is started and stopped.
+
+use crate::clock::Clock;
+use crate::groups::Groups;
+use crate::intercept::{Intercept, Intercepted, Verdict};
+use crate::listener;
+use crate::node::Node;
+use crate::settings::Settings;
+use crate::storage::Storage;
+use crate::topics::Topics;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Why a broker does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BrokerError {
+    /// The address to listen on is none.
+    #[error("cannot listen on {address:?}: expected HOST:PORT, such as 127.0.0.1:9092")]
+    Address {
+        /// What was given.
+        address: String,
+    },
+    /// Somebody else listens there.
+    #[error(
+        "cannot listen on {address}: the port is in use; stop what listens there, or choose another port (0 picks a free one)"
+    )]
+    PortInUse {
+        /// The address.
+        address: String,
+    },
+    /// Listening failed otherwise.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The data folder cannot be used.
+    #[error("{0}")]
+    Storage(#[from] io::Error),
+}
+
+/// How a broker is to be started.
+#[derive(Clone)]
+pub struct BrokerBuilder {
+    listen: String,
+    settings: Settings,
+    intercept: Option<Intercept>,
+}
+
+impl BrokerBuilder {
+    /// Where to listen, `HOST:PORT`; port 0 picks a free one. The default is `127.0.0.1:0`.
+    #[must_use]
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = address.into();
+        self
+    }
+
+    /// The settings; the default is Kafka's.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// A hook for tests that sees every request before it is served, and decides what becomes of it.
+    #[must_use]
+    pub fn intercept(
+        mut self,
+        hook: impl Fn(&Intercepted) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.intercept = Some(Arc::new(hook));
+        self
+    }
+
+    /// Starts the broker; it serves when this returns.
+    ///
+    /// # Errors
+    /// [`BrokerError`] if it cannot listen, or cannot use its data folder.
+    pub async fn start(self) -> Result<Broker, BrokerError> {
+        let listener = bind(&self.listen).await?;
+        let address = listener.local_addr()?;
+        let clock = Clock::start();
+        let settings = Arc::new(self.settings);
+        let (storage, catalog) = Storage::open()?;
+        let topics = Topics::open(
+            Arc::clone(&settings),
+            Arc::new(storage),
+            catalog,
+            clock.wall(),
+        )?;
+        let node = Arc::new(Node {
+            groups: Groups::new(&settings),
+            cluster_id: topics.cluster_id(),
+            topics: Arc::new(topics),
+            settings,
+            clock,
+            intercept: self.intercept,
+        });
+        let (stop, stopped) = watch::channel(false);
+        let accepting = tokio::spawn(listener::run(Arc::clone(&node), listener, stopped));
+        Ok(Broker {
+            address,
+            stop,
+            accepting: Some(accepting),
+        })
+    }
+}
+
+async fn bind(address: &str) -> Result<TcpListener, BrokerError> {
+    TcpListener::bind(address).await.map_err(|source| {
+        let address = address.to_owned();
+        match source.kind() {
+            io::ErrorKind::AddrInUse => BrokerError::PortInUse { address },
+            io::ErrorKind::InvalidInput => BrokerError::Address { address },
+            _ => BrokerError::Listen { address, source },
+        }
+    })
+}
+
+/// A running broker. Dropping it stops it at once; [`Broker::shutdown`] also waits until nothing of it is left.
+pub struct Broker {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Broker {
+    /// Starts a broker for tests: in memory, on a free loopback port, and with groups that form without delay.
+    ///
+    /// # Errors
+    /// See [`BrokerBuilder::start`].
+    pub async fn start() -> Result<Self, BrokerError> {
+        Self::builder()
+            .settings(Settings::for_tests())
+            .start()
+            .await
+    }
+
+    /// A broker with settings of one's own.
+    #[must_use]
+    pub fn builder() -> BrokerBuilder {
+        BrokerBuilder {
+            listen: "127.0.0.1:0".to_owned(),
+            settings: Settings::default(),
+            intercept: None,
+        }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops: closes all connections and files, and returns when nothing is left.
+    pub async fn shutdown(mut self) {
+        let _ = self.stop.send(true);
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.await;
+        }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        if let Some(accepting) = self.accepting.take() {
+            // Its connections are its own tasks: they end with it.
+            accepting.abort();
+        }
+    }
+}

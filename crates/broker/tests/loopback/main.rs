@@ -1,0 +1,8 @@
+//! The broker over loopback, with frames made by `kohort-wire`.
+
+#![allow(clippy::unwrap_used)]
+
+mod client;
+mod life;
+mod records;
+mod topics;
