@@ -17,6 +17,8 @@ pub mod frame;
 pub mod header;
 pub mod messages;
 pub mod primitives;
+#[cfg(test)]
+mod proofs;
 pub mod records;
 
 pub use api::{ApiKey, ApiRequest};

@@ -491,10 +491,13 @@ fn decode_array<T: WireType>(
     let Some(count) = from.length(context.flexible, true)? else {
         return Ok(None);
     };
-    // Reserve no more than what is left could fill; the vector grows with what is really there.
+    // Reserve no more than what is left could fill, then grow with what is really there, up to the count and not beyond.
     let room = from.remaining() / size_of::<T>().max(1);
     let mut items = Vec::with_capacity(count.min(room));
     for _ in 0..count {
+        if items.len() == items.capacity() {
+            items.reserve_exact((count - items.len()).min(items.len().max(4)));
+        }
         items.push(T::decode(
             from,
             Context {

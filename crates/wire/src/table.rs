@@ -106,7 +106,6 @@ macro_rules! message {
                 use $crate::table::*;
                 let mut read = Self::default();
                 $(
-                    const { let _: Field = $when; }
                     if const { $when }.plain(context.version) {
                         let nullable = const { $when }.may_be_null(context.version);
                         read.$field = <$type as $crate::primitives::WireType>::decode(from, Context { nullable, ..context })?;
@@ -157,6 +156,24 @@ macro_rules! message {
                         to.raw(&value.into_bytes());
                     }
                 }
+            }
+        }
+
+        #[cfg(test)]
+        impl $crate::proofs::Sample for $name {
+            #[allow(unused_mut, unused_variables)]
+            fn sample(from: &mut $crate::proofs::Source, context: $crate::primitives::Context) -> Self {
+                use $crate::primitives::Context;
+                use $crate::table::*;
+                let mut value = Self::default();
+                $(
+                    let when: Field = const { $when };
+                    if when.plain(context.version) || context.flexible && when.tagged(context.version).is_some() {
+                        let nullable = when.may_be_null(context.version);
+                        value.$field = $crate::proofs::Sample::sample(from, Context { nullable, ..context });
+                    }
+                )*
+                value
             }
         }
     )*};
