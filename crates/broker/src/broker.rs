@@ -6,10 +6,11 @@ use crate::intercept::{Intercept, Intercepted, Verdict};
 use crate::listener;
 use crate::node::Node;
 use crate::settings::Settings;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageError};
 use crate::topics::Topics;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -42,14 +43,18 @@ pub enum BrokerError {
         source: io::Error,
     },
     /// The data folder cannot be used.
-    #[error("{0}")]
-    Storage(#[from] io::Error),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// What is in the data folder cannot be read.
+    #[error("cannot open the logs: {0}")]
+    Logs(#[from] io::Error),
 }
 
 /// How a broker is to be started.
 #[derive(Clone)]
 pub struct BrokerBuilder {
     listen: String,
+    data: Option<PathBuf>,
     settings: Settings,
     intercept: Option<Intercept>,
 }
@@ -59,6 +64,13 @@ impl BrokerBuilder {
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = address.into();
+        self
+    }
+
+    /// Keeps everything in this folder; without it, in memory.
+    #[must_use]
+    pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data = Some(folder.into());
         self
     }
 
@@ -88,10 +100,11 @@ impl BrokerBuilder {
         let address = listener.local_addr()?;
         let clock = Clock::start();
         let settings = Arc::new(self.settings);
-        let (storage, catalog) = Storage::open()?;
+        let (storage, catalog) = Storage::open(self.data.as_deref())?;
+        let storage = Arc::new(storage);
         let topics = Topics::open(
             Arc::clone(&settings),
-            Arc::new(storage),
+            Arc::clone(&storage),
             catalog,
             clock.wall(),
         )?;
@@ -107,6 +120,7 @@ impl BrokerBuilder {
         let accepting = tokio::spawn(listener::run(Arc::clone(&node), listener, stopped));
         Ok(Broker {
             address,
+            storage,
             stop,
             accepting: Some(accepting),
         })
@@ -127,6 +141,7 @@ async fn bind(address: &str) -> Result<TcpListener, BrokerError> {
 /// A running broker. Dropping it stops it at once; [`Broker::shutdown`] also waits until nothing of it is left.
 pub struct Broker {
     address: SocketAddr,
+    storage: Arc<Storage>,
     stop: watch::Sender<bool>,
     accepting: Option<JoinHandle<()>>,
 }
@@ -148,6 +163,7 @@ impl Broker {
     pub fn builder() -> BrokerBuilder {
         BrokerBuilder {
             listen: "127.0.0.1:0".to_owned(),
+            data: None,
             settings: Settings::default(),
             intercept: None,
         }
@@ -174,5 +190,6 @@ impl Drop for Broker {
             // Its connections are its own tasks: they end with it.
             accepting.abort();
         }
+        self.storage.close();
     }
 }

@@ -32,3 +32,4 @@ mod topics;
 pub use broker::{Broker, BrokerBuilder, BrokerError};
 pub use intercept::{Intercepted, Verdict};
 pub use settings::{Settings, SettingsError};
+pub use storage::StorageError;

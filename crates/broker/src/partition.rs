@@ -1,6 +1,7 @@
 //! One partition of a topic: its log, and the fetches that wait for it to grow.
 
 use crate::log::{AppendInfo, PartitionLog};
+use bytes::Bytes;
 use kohort_wire::ErrorCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -27,7 +28,7 @@ impl Partition {
     }
 
     /// Appends a batch and wakes those who wait for it.
-    pub(crate) fn append(&self, batch: &[u8], now: i64) -> Result<AppendInfo, ErrorCode> {
+    pub(crate) fn append(&self, batch: &Bytes, now: i64) -> Result<AppendInfo, ErrorCode> {
         let info = self.log().append(batch, now)?;
         self.wake();
         Ok(info)

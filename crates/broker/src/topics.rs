@@ -16,6 +16,9 @@ pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
 /// Kafka refuses larger batches of work as a policy; here it also bounds memory.
 const MOST_PARTITIONS: usize = 10_000;
 
+/// The catalog is saved once for so many producer ids; those that a crash leaves unused are skipped.
+const PRODUCER_ID_BLOCK: i64 = 1_000;
+
 /// What went wrong with a topic, and the same in words.
 pub(crate) type Refusal = (ErrorCode, String);
 
@@ -83,14 +86,11 @@ impl Topics {
         let config = topic_config::log_config(&entry.configs, &self.settings);
         let mut partitions = open.to_vec();
         for index in open.len() as i32..entry.partitions {
-            let log = match &*self.storage {
-                Storage::Memory => {
-                    PartitionLog::new(config.clone(), Box::new(crate::log::MemoryStore))
-                }
-            };
+            let store = self.storage.partition(&entry.name, entry.id, index);
+            let name = format!("{}-{index}", entry.name);
+            let log = PartitionLog::open(config.clone(), store, now, &name)?;
             partitions.push(Arc::new(Partition::new(index, log)));
         }
-        let _ = now;
         Ok(Topic {
             name: entry.name.clone(),
             id: entry.id,
@@ -265,6 +265,7 @@ impl Topics {
             partition.log().remove_all();
             partition.wake();
         }
+        self.storage.remove_topic(&topic.name, topic.id);
         Ok(())
     }
 
@@ -286,14 +287,14 @@ impl Topics {
     /// A producer id that was never given out before.
     pub(crate) fn next_producer_id(&self) -> Result<i64, ErrorCode> {
         let mut catalog = self.catalog();
-        let id = catalog.next_producer_id;
-        let mut next = catalog.clone();
-        next.next_producer_id += 1;
-        self.storage
-            .save_producer_id(&mut next)
-            .map_err(|error| refuse(error).0)?;
-        *catalog = next;
-        Ok(id)
+        if catalog.next_producer_id == catalog.reserved_producer_id {
+            let mut next = catalog.clone();
+            next.reserved_producer_id += PRODUCER_ID_BLOCK;
+            self.storage.save(&next).map_err(|error| refuse(error).0)?;
+            *catalog = next;
+        }
+        catalog.next_producer_id += 1;
+        Ok(catalog.next_producer_id - 1)
     }
 
     /// The cluster's id.

@@ -1,14 +1,11 @@
 //! The fixed part of a record batch (v2), as the log needs it: batches are kept as they came, so no more than this is read.
 
+use kohort_wire::records;
+
 /// Bytes before the first record.
-pub(crate) const BATCH_HEADER: usize = 61;
+pub(crate) const BATCH_HEADER: usize = records::HEADER_SIZE;
 /// Bytes before the part that the length field counts.
 const PREFIX: usize = 12;
-/// Where the part that the checksum covers begins.
-const CHECKED: usize = 21;
-const LOG_APPEND_TIME: i16 = 0x08;
-const TRANSACTIONAL: i16 = 0x10;
-const CONTROL: i16 = 0x20;
 
 /// The fields of a batch header that the log looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +14,6 @@ pub(crate) struct BatchHeader {
     /// The whole batch, bytes.
     pub(crate) size: usize,
     pub(crate) magic: i8,
-    pub(crate) crc: u32,
-    pub(crate) attributes: i16,
     pub(crate) last_offset_delta: i32,
     pub(crate) max_timestamp: i64,
     pub(crate) producer_id: i64,
@@ -48,8 +43,6 @@ impl BatchHeader {
             base_offset: i64::from_be_bytes(number(bytes, 0)),
             size,
             magic: bytes[16] as i8,
-            crc: u32::from_be_bytes(number(bytes, 17)),
-            attributes: i16::from_be_bytes(number(bytes, 21)),
             last_offset_delta: i32::from_be_bytes(number(bytes, 23)),
             max_timestamp: i64::from_be_bytes(number(bytes, 35)),
             producer_id: i64::from_be_bytes(number(bytes, 43)),
@@ -68,35 +61,6 @@ impl BatchHeader {
         let last = i64::from(self.base_sequence) + i64::from(self.last_offset_delta);
         (last % (i64::from(i32::MAX) + 1)) as i32
     }
-
-    pub(crate) fn is_transactional(&self) -> bool {
-        self.attributes & TRANSACTIONAL != 0
-    }
-
-    pub(crate) fn is_control(&self) -> bool {
-        self.attributes & CONTROL != 0
-    }
-}
-
-/// Whether a whole batch has the checksum that its header says.
-pub(crate) fn checksum_holds(batch: &[u8]) -> bool {
-    batch.len() >= BATCH_HEADER
-        && crc32c::crc32c(&batch[CHECKED..]) == u32::from_be_bytes(number(batch, 17))
-}
-
-/// Sets what the broker decides: the base offset and the leader epoch, which the checksum does not cover.
-pub(crate) fn place(batch: &mut [u8], base_offset: i64) {
-    batch[..8].copy_from_slice(&base_offset.to_be_bytes());
-    batch[12..16].copy_from_slice(&0_i32.to_be_bytes());
-}
-
-/// Overwrites the timestamps with the broker's (LogAppendTime), which changes the checksum.
-pub(crate) fn stamp(batch: &mut [u8], now: i64) {
-    let attributes = i16::from_be_bytes(number(batch, 21)) | LOG_APPEND_TIME;
-    batch[21..23].copy_from_slice(&attributes.to_be_bytes());
-    batch[35..43].copy_from_slice(&now.to_be_bytes());
-    let crc = crc32c::crc32c(&batch[CHECKED..]);
-    batch[17..21].copy_from_slice(&crc.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -122,25 +86,9 @@ pub(crate) mod tests {
         bytes[51..53].copy_from_slice(&producer.1.to_be_bytes());
         bytes[53..57].copy_from_slice(&producer.2.to_be_bytes());
         bytes[57..61].copy_from_slice(&count.to_be_bytes());
-        let crc = crc32c::crc32c(&bytes[CHECKED..]);
+        let crc = crc32c::crc32c(&bytes[21..]);
         bytes[17..21].copy_from_slice(&crc.to_be_bytes());
         bytes
-    }
-
-    #[test]
-    fn a_stamped_batch_still_has_its_checksum() {
-        let mut bytes = batch(3, 5, (-1, -1, -1), b"abc");
-        assert!(checksum_holds(&bytes));
-        place(&mut bytes, 77);
-        stamp(&mut bytes, 99);
-        assert!(checksum_holds(&bytes));
-        let header = BatchHeader::read(&bytes);
-        assert_eq!(
-            header.map(|h| (h.last_offset(), h.max_timestamp)),
-            Some((79, 99))
-        );
-        bytes[62] ^= 1;
-        assert!(!checksum_holds(&bytes));
     }
 
     #[test]

@@ -7,19 +7,23 @@
 //!                  └ index: an entry every few KiB → position → batch headers → the batch
 //! ```
 
+mod disk;
 mod header;
 mod producers;
+mod recovery;
 mod retention;
 mod segment;
 mod storage;
 
 use bytes::Bytes;
 use kohort_wire::ErrorCode;
+use kohort_wire::records::{self, Batch};
 use producers::{Producers, Verdict};
 use segment::Segment;
 use std::io;
 
-pub(crate) use header::{BatchHeader, checksum_holds};
+pub(crate) use disk::{DiskStore, write_whole};
+pub(crate) use header::BatchHeader;
 pub(crate) use storage::{MemoryStore, SegmentStore};
 
 /// What the log of a partition obeys; from the topic's settings.
@@ -96,7 +100,7 @@ impl PartitionLog {
     }
 
     /// Appends one batch as a producer sent it; `now` is Unix milliseconds.
-    pub(crate) fn append(&mut self, batch: &[u8], now: i64) -> Result<AppendInfo, ErrorCode> {
+    pub(crate) fn append(&mut self, batch: &Bytes, now: i64) -> Result<AppendInfo, ErrorCode> {
         let mut header = self.check(batch)?;
         match self.producers.judge(&header) {
             Verdict::Append => {}
@@ -106,10 +110,10 @@ impl PartitionLog {
             }
         }
         let mut bytes = batch.to_vec();
-        header::place(&mut bytes, self.end_offset);
+        records::place(&mut bytes, self.end_offset, 0);
         header.base_offset = self.end_offset;
         if self.config.log_append_time {
-            header::stamp(&mut bytes, now);
+            records::set_log_append_time(&mut bytes, now);
             header.max_timestamp = now;
         }
         self.store_batch(&header, bytes.into(), now)
@@ -135,33 +139,18 @@ impl PartitionLog {
     }
 
     /// What a batch must be before it is stored.
-    fn check(&self, batch: &[u8]) -> Result<BatchHeader, ErrorCode> {
-        if batch.get(16).is_some_and(|magic| *magic < 2) {
-            // Formats 0 and 1 are from before 2017 (KIP-724 removed them from Kafka).
-            return Err(ErrorCode::InvalidRecord);
-        }
-        let header = BatchHeader::read(batch).ok_or(ErrorCode::CorruptMessage)?;
-        if header.magic != 2 {
-            return Err(ErrorCode::CorruptMessage);
-        }
-        if header.size < batch.len() {
-            // Since Produce v3 a request holds one batch for each partition.
-            return Err(ErrorCode::InvalidRecord);
-        }
-        if header.size > batch.len() || !checksum_holds(batch) {
-            return Err(ErrorCode::CorruptMessage);
-        }
+    fn check(&self, batch: &Bytes) -> Result<BatchHeader, ErrorCode> {
+        let produced = Batch::produced(batch.clone()).map_err(|error| {
+            tracing::debug!("{error}");
+            error.error_code()
+        })?;
         if batch.len() > self.config.max_message_bytes {
             return Err(ErrorCode::MessageTooLarge);
         }
-        let counts = header.count >= 1 && header.last_offset_delta == header.count - 1;
-        if !counts || header.is_control() || header.is_transactional() {
+        if produced.header().attributes.is_transactional() {
             return Err(ErrorCode::InvalidRecord);
         }
-        if header.producer_id >= 0 && (header.producer_epoch < 0 || header.base_sequence < 0) {
-            return Err(ErrorCode::InvalidRecord);
-        }
-        Ok(header)
+        BatchHeader::read(batch).ok_or(ErrorCode::CorruptMessage)
     }
 
     fn store_batch(&mut self, header: &BatchHeader, bytes: Bytes, now: i64) -> io::Result<()> {

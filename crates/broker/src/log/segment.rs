@@ -2,7 +2,7 @@
 
 use super::header::{BATCH_HEADER, BatchHeader};
 use super::storage::SegmentBytes;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::io;
 
 /// One index entry for about this many bytes, as in Kafka (`index.interval.bytes`).
@@ -202,8 +202,12 @@ impl Segment {
         }
     }
 
-    /// All bytes, for replay and compaction.
-    pub(crate) fn whole(&self) -> io::Result<BytesMut> {
-        Ok(BytesMut::from(self.bytes.read(0, self.size() as usize)?))
+    /// Bytes as they are.
+    pub(crate) fn read_at(&self, position: u64, length: usize) -> io::Result<Bytes> {
+        self.bytes.read(position, length)
+    }
+
+    pub(crate) fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.bytes.truncate(size)
     }
 }

@@ -11,6 +11,8 @@ pub(crate) trait SegmentBytes: Send {
     fn append(&mut self, batch: Bytes) -> io::Result<()>;
     /// Up to `length` bytes from `position`; fewer only at the end.
     fn read(&self, position: u64, length: usize) -> io::Result<Bytes>;
+    /// Cuts off all bytes from `size` on.
+    fn truncate(&mut self, size: u64) -> io::Result<()>;
     /// Makes everything appended so far survive the end of the machine.
     fn sync(&mut self) -> io::Result<()>;
     /// No more appends are to come: whatever they need may be let go.
@@ -21,8 +23,15 @@ pub(crate) trait SegmentBytes: Send {
 
 /// Makes the segments of one partition.
 pub(crate) trait SegmentStore: Send {
+    /// The segments that are there, by base offset.
+    fn list(&mut self) -> io::Result<Vec<(i64, Box<dyn SegmentBytes>)>>;
     /// A new, empty segment.
     fn create(&mut self, base_offset: i64) -> io::Result<Box<dyn SegmentBytes>>;
+    /// A segment with these batches, in place of the one that begins at the same offset.
+    fn replace(&mut self, base_offset: i64, batches: &[Bytes])
+    -> io::Result<Box<dyn SegmentBytes>>;
+    /// The offset that was kept last.
+    fn start_offset(&mut self) -> io::Result<Option<i64>>;
     /// Keeps the offset before which records are gone (DeleteRecords).
     fn keep_start_offset(&mut self, offset: i64) -> io::Result<()>;
 }
@@ -73,6 +82,12 @@ impl SegmentBytes for MemorySegment {
         Ok(all.freeze())
     }
 
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.batches.retain(|(at, _)| *at < size);
+        self.size = self.size.min(size);
+        Ok(())
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -92,8 +107,24 @@ impl SegmentBytes for MemorySegment {
 pub(crate) struct MemoryStore;
 
 impl SegmentStore for MemoryStore {
+    fn list(&mut self) -> io::Result<Vec<(i64, Box<dyn SegmentBytes>)>> {
+        Ok(Vec::new())
+    }
+
     fn create(&mut self, _: i64) -> io::Result<Box<dyn SegmentBytes>> {
         Ok(Box::<MemorySegment>::default())
+    }
+
+    fn replace(&mut self, _: i64, batches: &[Bytes]) -> io::Result<Box<dyn SegmentBytes>> {
+        let mut segment = MemorySegment::default();
+        for batch in batches {
+            segment.append(batch.clone())?;
+        }
+        Ok(Box::new(segment))
+    }
+
+    fn start_offset(&mut self) -> io::Result<Option<i64>> {
+        Ok(None)
     }
 
     fn keep_start_offset(&mut self, _: i64) -> io::Result<()> {

@@ -83,6 +83,30 @@ impl Client {
         self.ask(7, &request).await.topics.remove(0)
     }
 
+    pub(crate) async fn delete(&mut self, name: &str) -> DeleteTopicsResponseTopic {
+        let topic = DeleteTopicsRequestTopic {
+            name: Some(name.into()),
+            ..Default::default()
+        };
+        let request = DeleteTopicsRequest {
+            topics: vec![topic],
+            ..Default::default()
+        };
+        self.ask(6, &request).await.responses.remove(0)
+    }
+
+    pub(crate) async fn topic_id(&mut self, name: &str) -> [u8; 16] {
+        let topic = MetadataRequestTopic {
+            name: Some(name.into()),
+            ..Default::default()
+        };
+        let request = MetadataRequest {
+            topics: Some(vec![topic]),
+            ..Default::default()
+        };
+        self.ask(12, &request).await.topics.remove(0).topic_id
+    }
+
     pub(crate) async fn produce(
         &mut self,
         topic: &str,

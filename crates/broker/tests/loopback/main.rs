@@ -5,4 +5,5 @@
 mod client;
 mod life;
 mod records;
+mod storage;
 mod topics;

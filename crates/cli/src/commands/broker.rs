@@ -32,10 +32,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         settings.set(&name, &value).map_err(Failure::usage)?;
     }
     let mut ended = signal(SignalKind::terminate()).map_err(Failure::failed)?;
-    let broker = Broker::builder()
+    let mut builder = Broker::builder()
         .listen(&arguments.listen)
         .settings(settings);
-    let broker = broker.start().await.map_err(Failure::failed)?;
+    if let Some(folder) = &arguments.data {
+        builder = builder.data(folder);
+    }
+    let broker = builder.start().await.map_err(Failure::failed)?;
     if arguments.data.is_none() {
         eprintln!("in memory: nothing is kept when this broker ends (--data DIR keeps it)");
     }
