@@ -1,5 +1,6 @@
 //! A running broker: how it is started and stopped.
 
+use crate::cleaner;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::intercept::{Intercept, Intercepted, Verdict};
@@ -117,12 +118,14 @@ impl BrokerBuilder {
             intercept: self.intercept,
         });
         let (stop, stopped) = watch::channel(false);
+        let cleaning = tokio::spawn(cleaner::run(Arc::clone(&node)));
         let accepting = tokio::spawn(listener::run(Arc::clone(&node), listener, stopped));
         Ok(Broker {
             address,
             storage,
             stop,
             accepting: Some(accepting),
+            cleaning: Some(cleaning),
         })
     }
 }
@@ -144,6 +147,7 @@ pub struct Broker {
     storage: Arc<Storage>,
     stop: watch::Sender<bool>,
     accepting: Option<JoinHandle<()>>,
+    cleaning: Option<JoinHandle<()>>,
 }
 
 impl Broker {
@@ -178,6 +182,10 @@ impl Broker {
     /// Stops: closes all connections and files, and returns when nothing is left.
     pub async fn shutdown(mut self) {
         let _ = self.stop.send(true);
+        if let Some(cleaning) = self.cleaning.take() {
+            cleaning.abort();
+            let _ = cleaning.await;
+        }
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.await;
         }
@@ -186,6 +194,9 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
+        if let Some(cleaning) = self.cleaning.take() {
+            cleaning.abort();
+        }
         if let Some(accepting) = self.accepting.take() {
             // Its connections are its own tasks: they end with it.
             accepting.abort();

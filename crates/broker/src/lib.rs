@@ -15,6 +15,7 @@
 //! ```
 
 mod broker;
+mod cleaner;
 mod clock;
 mod groups;
 mod handlers;

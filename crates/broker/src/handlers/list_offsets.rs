@@ -1,13 +1,17 @@
 //! ListOffsets: the first, the last, and by time.
 
-use crate::log::BatchHeader;
 use crate::node::{Exchange, Node};
 use crate::partition::Partition;
+use bytes::Bytes;
 use kohort_wire::ErrorCode;
 use kohort_wire::messages::{
     ListOffsetsRequest, ListOffsetsRequestPartition, ListOffsetsResponse,
     ListOffsetsResponsePartition, ListOffsetsResponseTopic,
 };
+use kohort_wire::records::Batch;
+
+/// A batch that grows beyond this is not searched record by record.
+const MOST_DECOMPRESSED: usize = 64 << 20;
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
@@ -81,9 +85,26 @@ fn find(partition: &Partition, timestamp: i64) -> Result<Option<(i64, i64)>, Err
         time => time,
     };
     let start = log.start_offset();
-    let batch = log.batch_at_time(wanted)?;
+    let bytes = log.batch_at_time(wanted)?;
     drop(log);
-    let Some(batch) = batch else { return Ok(None) };
-    let header = BatchHeader::read(&batch).ok_or(ErrorCode::CorruptMessage)?;
-    Ok(Some((header.base_offset.max(start), header.max_timestamp)))
+    match bytes {
+        None => Ok(None),
+        Some(bytes) => Ok(Some(within(bytes, wanted, start)?)),
+    }
+}
+
+/// The first record of a batch that is late enough; the batch itself where its records cannot be read.
+fn within(mut bytes: Bytes, wanted: i64, start: i64) -> Result<(i64, i64), ErrorCode> {
+    let batch = Batch::split_from(&mut bytes).ok().flatten();
+    let batch = batch.ok_or(ErrorCode::CorruptMessage)?;
+    if let Ok(records) = batch.records(MOST_DECOMPRESSED) {
+        let mut late = records
+            .flatten()
+            .filter(|record| record.timestamp >= wanted && record.offset >= start);
+        if let Some(record) = late.next() {
+            return Ok((record.offset, record.timestamp));
+        }
+    }
+    let header = batch.header();
+    Ok((header.base_offset.max(start), header.max_timestamp))
 }

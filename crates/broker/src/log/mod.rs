@@ -7,6 +7,7 @@
 //!                  └ index: an entry every few KiB → position → batch headers → the batch
 //! ```
 
+mod compaction;
 mod disk;
 mod header;
 mod producers;
@@ -62,6 +63,8 @@ pub(crate) struct PartitionLog {
     end_offset: i64,
     producers: Producers,
     unflushed: i64,
+    /// What the last compaction left.
+    compacted_size: u64,
 }
 
 impl PartitionLog {
@@ -75,6 +78,7 @@ impl PartitionLog {
             end_offset: 0,
             producers: Producers::default(),
             unflushed: 0,
+            compacted_size: 0,
         }
     }
 
@@ -84,10 +88,6 @@ impl PartitionLog {
 
     pub(crate) fn end_offset(&self) -> i64 {
         self.end_offset
-    }
-
-    pub(crate) fn config(&self) -> &LogConfig {
-        &self.config
     }
 
     pub(crate) fn set_config(&mut self, config: LogConfig) {

@@ -202,6 +202,19 @@ impl Segment {
         }
     }
 
+    /// Builds the index of bytes that are there already.
+    pub(crate) fn index_all(&mut self) -> io::Result<()> {
+        let mut found = Vec::new();
+        self.walk(0, |position, header| {
+            found.push((position, *header));
+            true
+        })?;
+        for (position, header) in found {
+            self.note(&header, position);
+        }
+        Ok(())
+    }
+
     /// Bytes as they are.
     pub(crate) fn read_at(&self, position: u64, length: usize) -> io::Result<Bytes> {
         self.bytes.read(position, length)

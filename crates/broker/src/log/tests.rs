@@ -1,5 +1,6 @@
 use super::header::tests::batch as raw;
 use super::*;
+use kohort_wire::records::{BatchBuilder, Compression, batches};
 
 fn batch(count: i32, timestamp: i64, producer: (i64, i16, i32), payload: &[u8]) -> Bytes {
     raw(count, timestamp, producer, payload).into()
@@ -162,4 +163,47 @@ fn records_are_deleted_up_to_an_offset() {
     assert_eq!(log.delete_before(101), Err(ErrorCode::OffsetOutOfRange));
     assert_eq!(log.delete_before(-1), Ok(100));
     assert_eq!(log.available(100), 0);
+}
+
+fn keyed(key: &str, value: Option<&str>, time: i64) -> Bytes {
+    let mut batch = BatchBuilder::new(Compression::None);
+    let value = value.map(str::as_bytes);
+    batch.push(time, Some(key.as_bytes()), value, &[]).unwrap();
+    batch.build().unwrap()
+}
+
+#[test]
+fn compaction_keeps_the_last_of_each_key() {
+    let mut log = log(LogConfig {
+        compact: true,
+        delete: false,
+        segment_bytes: 1 << 19,
+        max_message_bytes: 1 << 20,
+        ..config()
+    });
+    let long = "x".repeat(1_000);
+    for i in 0..2_000 {
+        log.append(&keyed(["a", "b", "c"][i % 3], Some(&long), 0), 0)
+            .unwrap();
+    }
+    log.append(&keyed("a", None, 0), 0).unwrap();
+    log.append(&keyed("b", None, 900), 0).unwrap();
+    assert!(log.compact(1_000, 500).unwrap() > 1_900_000);
+    // Nothing is left of a, whose tombstone is old; b's tombstone is young; c has its last value.
+    let mut found = Vec::new();
+    let mut offset = 0;
+    while let Some(batch) = batches(log.read(offset, 1 << 20, true).unwrap()).next() {
+        let batch = batch.unwrap();
+        offset = batch.header().next_offset();
+        for record in batch.records(1 << 20).unwrap().flatten() {
+            found.push((record.offset, record.key.unwrap(), record.value.is_some()));
+        }
+    }
+    let expected = [
+        (1_997, Bytes::from_static(b"c"), true),
+        (2_001, Bytes::from_static(b"b"), false),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!((log.start_offset(), log.end_offset()), (0, 2_002));
+    assert_eq!(log.compact(1_000, 500).unwrap(), 0, "nothing has grown");
 }

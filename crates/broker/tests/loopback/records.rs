@@ -4,6 +4,7 @@ use crate::client::{Client, NOBODY, batch, fetch_request, produce_request};
 use kohort_broker::Broker;
 use kohort_wire::ErrorCode;
 use kohort_wire::messages::*;
+use kohort_wire::records::{BatchBuilder, Compression};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -201,4 +202,22 @@ async fn pipelined_requests_are_answered_in_order() {
     client.receive::<ProduceRequest>(9).await;
     let full = client.receive::<FetchRequest>(12).await;
     assert_eq!(full.responses[0].partitions[0].high_watermark, 1);
+}
+
+#[tokio::test]
+async fn time_finds_the_record_within_a_compressed_batch() {
+    let broker = Broker::start().await.unwrap();
+    let mut client = Client::connect(broker.address()).await;
+    client.create("t", 1).await;
+    let mut batch = BatchBuilder::new(Compression::Gzip);
+    for time in [100, 200, 300] {
+        batch.push(time, None, Some(b"value"), &[]).unwrap();
+    }
+    client
+        .produce("t", 0, batch.build().unwrap().to_vec())
+        .await;
+    let found = client.list_offset("t", 150).await;
+    assert_eq!((found.offset, found.timestamp), (1, 200));
+    let found = client.list_offset("t", -3).await;
+    assert_eq!((found.offset, found.timestamp), (2, 300));
 }
