@@ -12,6 +12,7 @@
 #[macro_use]
 mod table;
 pub mod api;
+pub mod embedded;
 pub mod error_code;
 pub mod frame;
 pub mod header;
