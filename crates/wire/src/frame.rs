@@ -122,6 +122,29 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_is_split_off_once_it_is_whole() {
+        let frame = request(&HeartbeatRequest::default(), 4, 1, None).unwrap();
+        let mut buffer = BytesMut::new();
+        for byte in &frame[..frame.len() - 1] {
+            buffer.extend_from_slice(&[*byte]);
+            assert_eq!(split(&mut buffer, 1 << 10), Ok(None));
+        }
+        buffer.extend_from_slice(&frame[frame.len() - 1..]);
+        buffer.extend_from_slice(b"next");
+        assert_eq!(split(&mut buffer, 1 << 10), Ok(Some(frame.slice(4..))));
+        assert_eq!(&buffer[..], b"next");
+    }
+
+    #[test]
+    fn a_size_beyond_the_limit_is_refused_before_anything_is_read() {
+        for size in [-1, i32::MIN, 11, i32::MAX] {
+            let mut buffer = BytesMut::from(&size.to_be_bytes()[..]);
+            let refused = Err(WireError::BadLength(i64::from(size)));
+            assert_eq!(split(&mut buffer, 10), refused);
+        }
+    }
+
+    #[test]
     fn a_version_that_is_not_known_is_refused() {
         assert!(request(&HeartbeatRequest::default(), 5, 1, None).is_err());
     }

@@ -116,6 +116,88 @@ fn error_codes_have_the_names_that_kafka_protocol_knows() {
     }
 }
 
+/// A tagged field that has its default is not written, so a wrong default leaves no trace in the bytes: compare the values.
+#[test]
+fn tagged_fields_have_the_defaults_that_kafka_protocol_has() {
+    macro_rules! same {
+        ($ours:ident, $theirs:ty: $($field:ident)*) => {
+            let (ours, theirs) = (messages::$ours::default(), <$theirs>::default());
+            $(assert_eq!(i64::from(ours.$field), i64::from(theirs.$field), stringify!($ours::$field));)*
+        };
+    }
+    same!(ApiVersionsResponse, theirs::ApiVersionsResponse: finalized_features_epoch zk_migration_ready);
+    same!(FetchRequestPartition, theirs::fetch_request::FetchPartition: high_watermark);
+    same!(FetchRequestReplicaState, theirs::fetch_request::ReplicaState: replica_epoch);
+    same!(FetchResponseEpochEndOffset, theirs::fetch_response::EpochEndOffset: epoch end_offset);
+    same!(FetchResponseLeader, theirs::fetch_response::LeaderIdAndEpoch: leader_epoch);
+    same!(FetchResponseSnapshotId, theirs::fetch_response::SnapshotId: epoch end_offset);
+    same!(ProduceResponseLeader, theirs::produce_response::LeaderIdAndEpoch: leader_epoch);
+    assert_eq!(messages::FetchRequestReplicaState::default().replica_id, -1);
+    assert_eq!(messages::FetchResponseLeader::default().leader_id, -1);
+    assert_eq!(messages::ProduceResponseLeader::default().leader_id, -1);
+    assert_eq!(messages::JoinGroupRequest::default().join_reason, 0);
+    assert_eq!(
+        messages::CreateTopicsResponseTopic::default().topic_config_error_code,
+        ErrorCode::None
+    );
+}
+
+/// Null is taken where Kafka's schema allows it, and refused where it does not.
+#[test]
+fn null_is_refused_where_the_version_has_none() {
+    use messages::{
+        DescribeClusterRequest, DescribeClusterResponse, MetadataRequest, MetadataResponse,
+    };
+    let name = |version: i16| {
+        // A topic's name at the end of the smallest request: null, in the version's own way.
+        let request: &[u8] = match version {
+            0..=3 => &[0, 0, 0, 1, 0xff, 0xff],
+            9 => &[2, 0, 0, 1, 0, 0, 0],
+            _ => &[
+                2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,
+            ],
+        };
+        let request = Bytes::from_static(request);
+        decode::<MetadataRequest, MetadataRequest>(request, version)
+    };
+    use crate::WireError::UnexpectedNull;
+    assert_eq!(name(1), Err(UnexpectedNull));
+    assert_eq!(name(9), Err(UnexpectedNull));
+    assert_eq!(name(12).unwrap().topics.unwrap()[0].name, None);
+
+    let all = |version: i16| {
+        let null = Bytes::from_static(&[0xff; 4]);
+        decode::<MetadataRequest, MetadataRequest>(null, version).map(|request| request.topics)
+    };
+    assert_eq!((all(0), all(1)), (Err(UnexpectedNull), Ok(None)));
+
+    // A value that is missing is written as empty where there is no null, and as null where there is one.
+    let topic = messages::MetadataResponseTopic::default();
+    let response = MetadataResponse {
+        topics: vec![topic],
+        ..Default::default()
+    };
+    for version in [0, 8, 11, 12] {
+        let written = encode::<MetadataRequest, _>(&response, version, BytesMut::new()).unwrap();
+        let read: MetadataResponse =
+            decode::<MetadataRequest, _>(written.freeze(), version).unwrap();
+        assert_eq!(
+            read.topics[0].name,
+            (version < 12).then(String::new),
+            "v{version}"
+        );
+    }
+    let broker = messages::DescribeClusterResponseBroker::default();
+    let response = DescribeClusterResponse {
+        brokers: vec![broker],
+        ..Default::default()
+    };
+    let written = encode::<DescribeClusterRequest, _>(&response, 0, BytesMut::new()).unwrap();
+    let read: DescribeClusterResponse =
+        decode::<DescribeClusterRequest, _>(written.freeze(), 0).unwrap();
+    assert_eq!(read.brokers[0].rack, None);
+}
+
 #[test]
 fn unknown_tags_are_passed_over_and_defaults_are_not_written() {
     use messages::{HeartbeatRequest, HeartbeatResponse};
