@@ -88,7 +88,8 @@ pub enum Output {
     RefreshTopics(Option<BTreeSet<Topic>>),
     /// These partitions are the member's from now on. Records come when `Start` says where.
     Assign {
-        /// What was added (never what it had already).
+        /// What was added (never what it had already). Nothing where a round has added nothing: then this only tells the new
+        /// generation, once for each round that has ended, as Kafka's own callback does.
         added: Partitions,
         /// Everything that it owns now.
         owned: Partitions,
