@@ -5,7 +5,7 @@
 //!                        └─▶ embedded (what members say to each other) · records (batches v2)
 //! ```
 //!
-//! Every message is a table of fields with the versions in which each exists ([`message!`]); encoding and decoding are
+//! Every message is a table of fields with the versions in which each exists (`table.rs`); encoding and decoding are
 //! derived from it. Decoding never panics, and never allocates more than a small multiple of the bytes at hand: counts taken
 //! from the wire are checked against what is left before anything is reserved.
 
