@@ -6,6 +6,7 @@
 
 use bytes::{Bytes, BytesMut};
 use kohort_wire::api::{ApiRequest, decode, encode};
+use kohort_wire::embedded::{Assignment, Subscription};
 use kohort_wire::messages::*;
 use kohort_wire::primitives::WireType;
 use kohort_wire::records::{Batch, BatchBuilder, Compression, HEADER_SIZE, batches};
@@ -156,6 +157,23 @@ proptest! {
     ) {
         let bytes = Bytes::from(bytes);
         for_all_apis!(check_all_versions, &bytes);
+    }
+}
+
+#[test]
+fn members_that_lie_to_each_other_cost_nothing() {
+    let (subscription, assignment) = (
+        Subscription::default().encode(),
+        Assignment::default().encode(),
+    );
+    for bytes in claims(&subscription).chain(claims(&assignment)) {
+        let bytes = Bytes::from(bytes);
+        let size = bytes.len();
+        let peak = peak(|| {
+            let _ = Subscription::decode(bytes.clone());
+            let _ = Assignment::decode(bytes);
+        });
+        assert!(peak <= MULTIPLE * size + FIXED, "{peak} bytes for {size}");
     }
 }
 
