@@ -195,11 +195,16 @@ impl Partitions {
 
 impl FromIterator<(Topic, i32)> for Partitions {
     fn from_iter<I: IntoIterator<Item = (Topic, i32)>>(items: I) -> Self {
-        let mut set = Self::new();
+        // Sorted once at the end: what is claimed comes from others, and may come in any order.
+        let mut set: BTreeMap<Topic, Vec<i32>> = BTreeMap::new();
         for (topic, partition) in items {
-            set.insert(&topic, partition);
+            set.entry(topic).or_default().push(partition);
         }
-        set
+        for numbers in set.values_mut() {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        Self(set)
     }
 }
 

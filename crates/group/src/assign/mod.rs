@@ -1,10 +1,37 @@
 //! Assignors: who gets which partition.
+//!
+//! ```text
+//!   subscriptions ─ decode ─▶ leader ─▶ Assignor::assign ─▶ check ─▶ withhold what moves ─▶ one answer for each member
+//!                               │            range · round_robin · sticky (equal subscriptions: quotas; else: flow)
+//!                               └─ claims: which claim of a partition stands (KIP-341, KIP-792)
+//! ```
+//!
+//! An assignor shares out explicit sets of partitions, not counts of topics, because in a mixed group it sees only what is
+//! left. It says who shall have what in the end; what may be handed over in which round is [`leader`]'s business, around any
+//! assignor. Nothing here depends on the order in which members are listed.
+
+pub mod check;
+mod claims;
+pub mod decode;
+mod equal;
+mod flow;
+pub mod leader;
+mod problem;
+mod range;
+mod round_robin;
+mod sticky;
+
+pub use check::AssignError;
+pub use range::Range;
+pub use round_robin::RoundRobin;
+pub use sticky::{CooperativeSticky, Sticky};
 
 use crate::partitions::{Partitions, Topic};
 use crate::topics::TopicImage;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A member as an assignor sees it: its subscription, decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,4 +79,22 @@ pub trait Assignor: fmt::Debug + Send + Sync {
 
     /// Shares `question.available` out. Withholding what moves is not its business: the leader's step does that around it.
     fn assign(&self, question: &Question<'_>) -> Shares;
+
+    /// Whether the shares keep partitions with those who claim them, so that a group that is left alone settles. Around an
+    /// assignor that does not, the leader is careful with members that give everything up in each round (see [`leader`]).
+    fn honours_claims(&self) -> bool {
+        false
+    }
+}
+
+/// The built-in assignor of that name, as in `partition.assignment.strategy`; `None` if there is none.
+#[must_use]
+pub fn by_name(name: &str) -> Option<Arc<dyn Assignor>> {
+    match name {
+        "range" => Some(Arc::new(Range)),
+        "roundrobin" => Some(Arc::new(RoundRobin)),
+        "sticky" => Some(Arc::new(Sticky)),
+        "cooperative-sticky" => Some(Arc::new(CooperativeSticky)),
+        _ => None,
+    }
 }

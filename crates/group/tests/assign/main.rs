@@ -1,0 +1,6 @@
+//! Assignors and the leader's step: the reports they answer, the properties they have, and what members are told.
+
+#![allow(clippy::unwrap_used)]
+
+mod reports;
+mod support;
