@@ -2,13 +2,14 @@
 
 use crate::cleaner;
 use crate::clock::Clock;
-use crate::groups::Groups;
+use crate::groups::{Groups, OnRebalance};
 use crate::intercept::{Intercept, Intercepted, Verdict};
 use crate::listener;
 use crate::node::Node;
 use crate::settings::Settings;
 use crate::storage::{Storage, StorageError};
 use crate::topics::Topics;
+use kohort_group::history::RebalanceRecord;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ pub struct BrokerBuilder {
     data: Option<PathBuf>,
     settings: Settings,
     intercept: Option<Intercept>,
+    on_rebalance: Option<OnRebalance>,
 }
 
 impl BrokerBuilder {
@@ -92,6 +94,13 @@ impl BrokerBuilder {
         self
     }
 
+    /// Told of every rebalance that has ended. It is called while the group's coordinator waits: it should be quick.
+    #[must_use]
+    pub fn on_rebalance(mut self, hook: impl Fn(&RebalanceRecord) + Send + Sync + 'static) -> Self {
+        self.on_rebalance = Some(Arc::new(hook));
+        self
+    }
+
     /// Starts the broker; it serves when this returns.
     ///
     /// # Errors
@@ -110,18 +119,20 @@ impl BrokerBuilder {
             clock.wall(),
         )?;
         let node = Arc::new(Node {
-            groups: Groups::new(&settings),
+            groups: Groups::new(&settings, clock, self.on_rebalance),
             cluster_id: topics.cluster_id(),
             topics: Arc::new(topics),
             settings,
             clock,
             intercept: self.intercept,
         });
+        node.groups.load(&node.topics);
         let (stop, stopped) = watch::channel(false);
         let cleaning = tokio::spawn(cleaner::run(Arc::clone(&node)));
         let accepting = tokio::spawn(listener::run(Arc::clone(&node), listener, stopped));
         Ok(Broker {
             address,
+            node,
             storage,
             stop,
             accepting: Some(accepting),
@@ -144,6 +155,7 @@ async fn bind(address: &str) -> Result<TcpListener, BrokerError> {
 /// A running broker. Dropping it stops it at once; [`Broker::shutdown`] also waits until nothing of it is left.
 pub struct Broker {
     address: SocketAddr,
+    node: Arc<Node>,
     storage: Arc<Storage>,
     stop: watch::Sender<bool>,
     accepting: Option<JoinHandle<()>>,
@@ -170,6 +182,7 @@ impl Broker {
             data: None,
             settings: Settings::default(),
             intercept: None,
+            on_rebalance: None,
         }
     }
 
@@ -189,6 +202,8 @@ impl Broker {
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.await;
         }
+        let mut coordinators = self.node.groups.stop();
+        while coordinators.join_next().await.is_some() {}
     }
 }
 
@@ -201,6 +216,7 @@ impl Drop for Broker {
             // Its connections are its own tasks: they end with it.
             accepting.abort();
         }
+        drop(self.node.groups.stop());
         self.storage.close();
     }
 }

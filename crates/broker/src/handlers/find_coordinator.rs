@@ -12,7 +12,7 @@ pub(crate) fn handle(
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
     let refused = if request.key_type == GROUP {
-        let made = node.groups.ensure_topic(node);
+        let made = node.groups.ensure_topic(&node.topics);
         made.err().map(|_| {
             (
                 ErrorCode::CoordinatorNotAvailable,

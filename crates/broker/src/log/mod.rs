@@ -90,6 +90,11 @@ impl PartitionLog {
         self.end_offset
     }
 
+    /// The largest batch that is taken, bytes.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.config.max_message_bytes
+    }
+
     pub(crate) fn set_config(&mut self, config: LogConfig) {
         self.config = config;
     }
