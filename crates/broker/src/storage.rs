@@ -126,16 +126,20 @@ impl Storage {
         let lock = lock(path)?;
         check_format(path)?;
         let file = path.join("catalog.json");
-        let catalog = match fs::read(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Catalog::new(),
+        let (catalog, is_new) = match fs::read(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Catalog::new(), true),
             Err(error) => return Err(io(error)),
-            Ok(text) => serde_json::from_slice(&text).map_err(|error| StorageError::Catalog {
-                file: file.display().to_string(),
-                why: error.to_string(),
-            })?,
+            Ok(text) => {
+                let damaged = |error: serde_json::Error| StorageError::Catalog {
+                    file: file.display().to_string(),
+                    why: error.to_string(),
+                };
+                (serde_json::from_slice(&text).map_err(damaged)?, false)
+            }
         };
+        let next_producer_id = catalog.reserved_producer_id;
         let catalog = Catalog {
-            next_producer_id: catalog.reserved_producer_id,
+            next_producer_id,
             ..catalog
         };
         let folder = DataFolder {
@@ -145,7 +149,10 @@ impl Storage {
         };
         folder.remove_orphans(&catalog).map_err(io)?;
         let storage = Storage::Disk(folder);
-        storage.save(&catalog).map_err(io)?;
+        // A full disk must not keep the broker from starting.
+        if is_new {
+            storage.save(&catalog).map_err(io)?;
+        }
         Ok((storage, catalog))
     }
 

@@ -31,7 +31,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    pub(crate) fn new(settings: &Arc<Settings>, clock: Clock, on_rebalance: Option<OnRebalance>) -> Self {
+    pub(crate) fn new(
+        settings: &Arc<Settings>,
+        clock: Clock,
+        on_rebalance: Option<OnRebalance>,
+    ) -> Self {
         let id = crate::topics::new_id();
         Self {
             settings: Arc::clone(settings),
@@ -46,7 +50,9 @@ impl Groups {
 
     /// Loads what the log holds: coordinators with records begin at once, in the background.
     pub(crate) fn load(&self, topics: &Topics) {
-        let Some(offsets) = topics.get(OFFSETS_TOPIC) else { return };
+        let Some(offsets) = topics.get(OFFSETS_TOPIC) else {
+            return;
+        };
         for partition in &offsets.partitions {
             if partition.log().end_offset() > 0 {
                 self.shard(topics, partition.index as usize);
@@ -61,7 +67,9 @@ impl Groups {
         }
         let segment = self.settings.offsets_topic_segment_bytes.to_string();
         let configs = [("cleanup.policy", "compact"), ("segment.bytes", &segment)];
-        let configs = configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let configs = configs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
         let partitions = self.settings.offsets_topic_num_partitions;
         match topics.create(OFFSETS_TOPIC, partitions, configs, false, self.clock.wall()) {
             Ok(_) => {
@@ -76,7 +84,9 @@ impl Groups {
     /// Tells all coordinators which topics there are now.
     pub(crate) fn topics_changed(&self, topics: &Topics) {
         let _order = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(shards) = self.shards.get() else { return };
+        let Some(shards) = self.shards.get() else {
+            return;
+        };
         let image = image(topics);
         for shard in shards.iter().filter_map(OnceLock::get) {
             shard.feed(Input::Topics(image.clone()));
@@ -84,7 +94,9 @@ impl Groups {
     }
 
     pub(crate) fn disconnected(&self, connection: ConnectionId, partitions: &BTreeSet<usize>) {
-        let Some(shards) = self.shards.get() else { return };
+        let Some(shards) = self.shards.get() else {
+            return;
+        };
         for partition in partitions {
             if let Some(shard) = shards.get(*partition).and_then(OnceLock::get) {
                 shard.disconnected(connection);
@@ -95,7 +107,9 @@ impl Groups {
     /// The partitions whose coordinators have been needed so far.
     pub(crate) fn active(&self) -> Vec<usize> {
         let shards = self.shards.get().map(Vec::as_slice).unwrap_or_default();
-        (0..shards.len()).filter(|at| shards[*at].get().is_some()).collect()
+        (0..shards.len())
+            .filter(|at| shards[*at].get().is_some())
+            .collect()
     }
 
     /// Asks the coordinator of a group; `None` if there will be no answer.
@@ -109,7 +123,8 @@ impl Groups {
     ) -> Option<GroupResponse> {
         self.ensure_topic(&node.topics).ok()?;
         let count = node.topics.get(OFFSETS_TOPIC)?.partitions.len();
-        self.ask_partition(node, session, exchange, partition_of(group, count), request).await
+        self.ask_partition(node, session, exchange, partition_of(group, count), request)
+            .await
     }
 
     /// Asks the coordinator of a partition.
@@ -145,7 +160,12 @@ impl Groups {
             let seed = self.seed.wrapping_add(partition as u64);
             let machine = Coordinator::new(config, seed);
             let empty = log.log().end_offset() == 0;
-            let shard = Arc::new(Shard::new(machine, log, self.clock, self.on_rebalance.clone()));
+            let shard = Arc::new(Shard::new(
+                machine,
+                log,
+                self.clock,
+                self.on_rebalance.clone(),
+            ));
             shard.feed(Input::Topics(image(topics)));
             self.start(&shard, empty);
             shard
@@ -170,7 +190,12 @@ impl Groups {
 
     /// Ends all tasks; no new ones are begun.
     pub(crate) fn stop(&self) -> JoinSet<()> {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+        let mut tasks = self
+            .tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+            .unwrap_or_default();
         tasks.abort_all();
         tasks
     }
@@ -197,7 +222,9 @@ fn partition_of(group: &str, partitions: usize) -> usize {
 /// `String.hashCode` of Java: over UTF-16 units.
 fn java_hash(text: &str) -> u32 {
     let units = text.encode_utf16();
-    units.fold(0_u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(u32::from(unit)))
+    units.fold(0_u32, |hash, unit| {
+        hash.wrapping_mul(31).wrapping_add(u32::from(unit))
+    })
 }
 
 #[cfg(test)]

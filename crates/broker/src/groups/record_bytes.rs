@@ -14,14 +14,27 @@ const OFFSET_KEY: i16 = 1;
 const GROUP_KEY: i16 = 2;
 const UNKNOWN_ID: Uuid = [0; 16];
 
-const CLASSIC: Context = Context { version: 0, flexible: false, nullable: true };
-const FLEXIBLE: Context = Context { version: 0, flexible: true, nullable: true };
+const CLASSIC: Context = Context {
+    version: 0,
+    flexible: false,
+    nullable: true,
+};
+const FLEXIBLE: Context = Context {
+    version: 0,
+    flexible: true,
+    nullable: true,
+};
 
 /// A key, and a value unless it is a tombstone.
 pub(super) fn encode(record: &Record) -> (Bytes, Option<Bytes>) {
     let mut key = Encoder::new();
     let value = match record {
-        Record::Offset { group, topic, partition, value } => {
+        Record::Offset {
+            group,
+            topic,
+            partition,
+            value,
+        } => {
             key.i16(OFFSET_KEY);
             group.encode(&mut key, CLASSIC);
             topic.encode(&mut key, CLASSIC);
@@ -55,7 +68,9 @@ fn encode_offset(value: &OffsetValue) -> Encoder {
     to.i16(if flexible { 4 } else { 3 });
     to.i64(value.offset);
     to.i32(value.leader_epoch);
-    value.metadata.encode(&mut to, if flexible { FLEXIBLE } else { CLASSIC });
+    value
+        .metadata
+        .encode(&mut to, if flexible { FLEXIBLE } else { CLASSIC });
     to.i64(value.commit_timestamp);
     if flexible {
         // One tagged field: number 0, 16 bytes.
@@ -114,7 +129,10 @@ fn decode_offset(value: Bytes) -> Result<OffsetValue, WireError> {
     let mut from = Decoder::new(value);
     let version = from.i16()?;
     if !(0..=4).contains(&version) {
-        return Err(WireError::UnknownVersion { api: "OffsetCommitValue", version });
+        return Err(WireError::UnknownVersion {
+            api: "OffsetCommitValue",
+            version,
+        });
     }
     let context = if version >= 4 { FLEXIBLE } else { CLASSIC };
     let offset = from.i64()?;
@@ -133,14 +151,24 @@ fn decode_offset(value: Bytes) -> Result<OffsetValue, WireError> {
             }
         }
     }
-    Ok(OffsetValue { offset, leader_epoch, metadata, commit_timestamp, expire_timestamp, topic_id })
+    Ok(OffsetValue {
+        offset,
+        leader_epoch,
+        metadata,
+        commit_timestamp,
+        expire_timestamp,
+        topic_id,
+    })
 }
 
 fn decode_group(value: Bytes) -> Result<GroupValue, WireError> {
     let mut from = Decoder::new(value);
     let version = from.i16()?;
     if !(0..=3).contains(&version) {
-        return Err(WireError::UnknownVersion { api: "GroupMetadataValue", version });
+        return Err(WireError::UnknownVersion {
+            api: "GroupMetadataValue",
+            version,
+        });
     }
     let protocol_type = String::decode(&mut from, CLASSIC)?;
     let generation = from.i32()?;
@@ -152,12 +180,23 @@ fn decode_group(value: Bytes) -> Result<GroupValue, WireError> {
     for _ in 0..count {
         members.push(decode_member(&mut from, version)?);
     }
-    Ok(GroupValue { protocol_type, generation, protocol, leader, current_state_timestamp, members })
+    Ok(GroupValue {
+        protocol_type,
+        generation,
+        protocol,
+        leader,
+        current_state_timestamp,
+        members,
+    })
 }
 
 fn decode_member(from: &mut Decoder, version: i16) -> Result<GroupValueMember, WireError> {
     let member_id = String::decode(from, CLASSIC)?;
-    let group_instance_id = if version >= 3 { Option::<String>::decode(from, CLASSIC)? } else { None };
+    let group_instance_id = if version >= 3 {
+        Option::<String>::decode(from, CLASSIC)?
+    } else {
+        None
+    };
     let client_id = String::decode(from, CLASSIC)?;
     let client_host = String::decode(from, CLASSIC)?;
     let rebalance_timeout_ms = if version >= 1 { from.i32()? } else { -1 };
@@ -218,9 +257,20 @@ mod tests {
             offset(UNKNOWN_ID, -1),
             offset([5; 16], -1),
             offset(UNKNOWN_ID, 99),
-            Record::Offset { group: "g".into(), topic: "t".into(), partition: 0, value: None },
-            Record::Group { group: "g".into(), value: Some(group) },
-            Record::Group { group: "g".into(), value: None },
+            Record::Offset {
+                group: "g".into(),
+                topic: "t".into(),
+                partition: 0,
+                value: None,
+            },
+            Record::Group {
+                group: "g".into(),
+                value: Some(group),
+            },
+            Record::Group {
+                group: "g".into(),
+                value: None,
+            },
         ];
         for record in records {
             let (key, value) = encode(&record);

@@ -14,9 +14,10 @@ use crate::clock::Clock;
 use crate::node::Exchange;
 use crate::partition::Partition;
 use kohort_group::coordinator::record::Record;
-use kohort_group::coordinator::{ConnectionId, Coordinator, GroupRequest, GroupResponse, Input, Output, RequestId};
+use kohort_group::coordinator::{
+    ConnectionId, Coordinator, GroupRequest, GroupResponse, Input, Output, RequestId,
+};
 use kohort_group::history::RebalanceRecord;
-use kohort_wire::ErrorCode;
 use kohort_wire::records::{BatchBuilder, Compression, batches};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,9 +49,25 @@ struct State {
 
 impl Shard {
     /// A coordinator that has not loaded its log yet.
-    pub(crate) fn new(machine: Coordinator, log: Arc<Partition>, clock: Clock, on_rebalance: Option<OnRebalance>) -> Self {
-        let state = State { machine, outputs: Vec::new(), waiting: HashMap::new(), next_request: 1 };
-        Self { clock, log, state: Mutex::new(state), rearmed: Notify::new(), on_rebalance }
+    pub(crate) fn new(
+        machine: Coordinator,
+        log: Arc<Partition>,
+        clock: Clock,
+        on_rebalance: Option<OnRebalance>,
+    ) -> Self {
+        let state = State {
+            machine,
+            outputs: Vec::new(),
+            waiting: HashMap::new(),
+            next_request: 1,
+        };
+        Self {
+            clock,
+            log,
+            state: Mutex::new(state),
+            rearmed: Notify::new(),
+            on_rebalance,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -58,8 +75,25 @@ impl Shard {
     }
 
     /// Asks, and waits for the answer; `None` if the coordinator will not give one.
-    pub(crate) async fn ask(&self, exchange: &Exchange, request: GroupRequest) -> Option<GroupResponse> {
-        let (answer, mut answered) = oneshot::channel();
+    pub(crate) async fn ask(
+        &self,
+        exchange: &Exchange,
+        request: GroupRequest,
+    ) -> Option<GroupResponse> {
+        let (id, mut answered) = self.submit(exchange, request);
+        if let Ok(response) = answered.try_recv() {
+            return Some(response);
+        }
+        let _waiting = Waiting { shard: self, id };
+        answered.await.ok()
+    }
+
+    fn submit(
+        &self,
+        exchange: &Exchange,
+        request: GroupRequest,
+    ) -> (RequestId, oneshot::Receiver<GroupResponse>) {
+        let (answer, answered) = oneshot::channel();
         let mut state = self.state();
         let id = RequestId(state.next_request);
         state.next_request += 1;
@@ -72,11 +106,7 @@ impl Shard {
             request,
         };
         self.drive(state, input);
-        if let Ok(response) = answered.try_recv() {
-            return Some(response);
-        }
-        let _waiting = Waiting { shard: self, id };
-        answered.await.ok()
+        (id, answered)
     }
 
     /// Feeds an input that nobody waits for.
@@ -94,7 +124,9 @@ impl Shard {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let state = &mut *state;
-            state.machine.handle(self.clock.now(), input, &mut state.outputs);
+            state
+                .machine
+                .handle(self.clock.now(), input, &mut state.outputs);
             self.perform(state, &mut inputs);
         }
         if state.machine.deadline() != armed {
@@ -118,15 +150,24 @@ impl Shard {
         for output in state.outputs.drain(..) {
             match output {
                 Output::Append(..) => {}
-                Output::Reply { id, response, after } => {
+                Output::Reply {
+                    id,
+                    response,
+                    after,
+                } => {
                     // After a failed append the coordinator sends another reply.
-                    let lost = after.is_some_and(|after| failed.is_some_and(|failed| after >= failed));
+                    let lost =
+                        after.is_some_and(|after| failed.is_some_and(|failed| after >= failed));
                     if !lost && let Some(waiting) = state.waiting.remove(&id) {
                         let _ = waiting.send(response);
                     }
                 }
                 Output::Rebalanced(record) => {
-                    tracing::info!("group {} rebalanced: generation {}", record.group, record.generation);
+                    tracing::info!(
+                        "group {} rebalanced: generation {}",
+                        record.group,
+                        record.generation
+                    );
                     if let Some(on_rebalance) = &self.on_rebalance {
                         on_rebalance(&record);
                     }
@@ -174,7 +215,9 @@ impl Shard {
                 Ok(bytes) if bytes.is_empty() => break,
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    tracing::error!("cannot read the offsets topic: {error}; what follows offset {offset} is not known");
+                    tracing::error!(
+                        "cannot read the offsets topic: {error}; what follows offset {offset} is not known"
+                    );
                     break;
                 }
             };
@@ -188,13 +231,19 @@ impl Shard {
     }
 
     fn replay(&self, batch: &kohort_wire::records::Batch) {
-        let records = batch.records(usize::MAX >> 1).into_iter().flatten().flatten();
+        let records = batch
+            .records(usize::MAX >> 1)
+            .into_iter()
+            .flatten()
+            .flatten();
         for record in records {
             let Some(key) = record.key else { continue };
             match record_bytes::decode(key, record.value) {
                 Ok(Some(decoded)) => self.feed(Input::Replay(decoded)),
                 Ok(None) => {}
-                Err(error) => tracing::warn!("a record of the offsets topic was passed over: {error}"),
+                Err(error) => {
+                    tracing::warn!("a record of the offsets topic was passed over: {error}")
+                }
             }
         }
     }
@@ -220,7 +269,10 @@ impl Shard {
     /// Feeds the alarm that is due, if one is.
     fn fire(&self) {
         let state = self.state();
-        if state.machine.deadline().is_some_and(|deadline| deadline <= self.clock.now())
+        if state
+            .machine
+            .deadline()
+            .is_some_and(|deadline| deadline <= self.clock.now())
             && let Some(alarm) = state.machine.wakeup()
         {
             self.drive(state, Input::Alarm(alarm));

@@ -14,7 +14,8 @@ pub(crate) async fn handle(
     let mut all = ListGroupsResponse::default();
     for partition in node.groups.active() {
         let one = GroupRequest::ListGroups(request.clone());
-        let asked = node.groups
+        let asked = node
+            .groups
             .ask_partition(node, session, exchange, partition, one);
         let Some(GroupResponse::ListGroups(response)) = asked.await else {
             return None;

@@ -63,6 +63,8 @@ pub(crate) struct PartitionLog {
     end_offset: i64,
     producers: Producers,
     unflushed: i64,
+    /// The last append failed; it was said once.
+    failing: bool,
     /// What the last compaction left.
     compacted_size: u64,
 }
@@ -78,6 +80,7 @@ impl PartitionLog {
             end_offset: 0,
             producers: Producers::default(),
             unflushed: 0,
+            failing: false,
             compacted_size: 0,
         }
     }
@@ -121,11 +124,18 @@ impl PartitionLog {
             records::set_log_append_time(&mut bytes, now);
             header.max_timestamp = now;
         }
-        self.store_batch(&header, bytes.into(), now)
-            .map_err(|error| {
-                tracing::error!("cannot append to the log: {error}; the batch was refused");
-                ErrorCode::KafkaStorageError
-            })?;
+        let stored = self.store_batch(&header, bytes.into(), now);
+        if let Err(error) = &stored
+            && !self.failing
+        {
+            tracing::error!(
+                "cannot append to the log: {error}; batches are refused until that is mended"
+            );
+        } else if stored.is_ok() && self.failing {
+            tracing::warn!("the log can be appended to again");
+        }
+        self.failing = stored.is_err();
+        stored.map_err(|_| ErrorCode::KafkaStorageError)?;
         self.end_offset = header.last_offset() + 1;
         self.producers.appended(&header, now, now);
         Ok(self.info(header.base_offset, now))
@@ -170,10 +180,15 @@ impl PartitionLog {
         let Some(active) = self.segments.last_mut() else {
             return Err(io::Error::other("the log has no segment"));
         };
+        let before = active.size();
         active.append(header, bytes)?;
         self.unflushed = self.unflushed.saturating_add(i64::from(header.count));
         if self.unflushed >= self.config.flush_messages {
-            active.sync()?;
+            if let Err(error) = active.sync() {
+                // What cannot be acknowledged must not be there either.
+                active.truncate(before)?;
+                return Err(error);
+            }
             self.unflushed = 0;
         }
         Ok(())

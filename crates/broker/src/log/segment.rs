@@ -221,6 +221,7 @@ impl Segment {
     }
 
     pub(crate) fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.index.retain(|entry| entry.position < size);
         self.bytes.truncate(size)
     }
 }

@@ -1,6 +1,9 @@
 use super::header::tests::batch as raw;
+use super::storage::SegmentBytes;
 use super::*;
 use kohort_wire::records::{BatchBuilder, Compression, batches};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn batch(count: i32, timestamp: i64, producer: (i64, i16, i32), payload: &[u8]) -> Bytes {
     raw(count, timestamp, producer, payload).into()
@@ -206,4 +209,84 @@ fn compaction_keeps_the_last_of_each_key() {
     assert_eq!(found, expected);
     assert_eq!((log.start_offset(), log.end_offset()), (0, 2_002));
     assert_eq!(log.compact(1_000, 500).unwrap(), 0, "nothing has grown");
+}
+
+/// A store whose segments fail when they are told to.
+#[derive(Clone, Default)]
+struct Faulty {
+    append: Arc<AtomicBool>,
+    sync: Arc<AtomicBool>,
+}
+
+struct FaultySegment(Box<dyn SegmentBytes>, Faulty);
+
+impl SegmentStore for Faulty {
+    fn list(&mut self) -> io::Result<Vec<(i64, Box<dyn SegmentBytes>)>> {
+        Ok(Vec::new())
+    }
+    fn create(&mut self, base_offset: i64) -> io::Result<Box<dyn SegmentBytes>> {
+        let inner = MemoryStore.create(base_offset)?;
+        Ok(Box::new(FaultySegment(inner, self.clone())))
+    }
+    fn replace(&mut self, base: i64, batches: &[Bytes]) -> io::Result<Box<dyn SegmentBytes>> {
+        MemoryStore.replace(base, batches)
+    }
+    fn start_offset(&mut self) -> io::Result<Option<i64>> {
+        Ok(None)
+    }
+    fn keep_start_offset(&mut self, _: i64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl SegmentBytes for FaultySegment {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+    fn append(&mut self, batch: Bytes) -> io::Result<()> {
+        if self.1.append.load(Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0.append(batch)
+    }
+    fn read(&self, position: u64, length: usize) -> io::Result<Bytes> {
+        self.0.read(position, length)
+    }
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.0.truncate(size)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        if self.1.sync.load(Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+    fn seal(&mut self) -> io::Result<()> {
+        self.0.seal()
+    }
+    fn remove(&mut self) -> io::Result<()> {
+        self.0.remove()
+    }
+}
+
+#[test]
+fn a_disk_that_fails_loses_nothing_that_is_there() {
+    let faulty = Faulty::default();
+    let config = LogConfig {
+        flush_messages: 1,
+        ..config()
+    };
+    let mut log = PartitionLog::new(config, Box::new(faulty.clone()));
+    let next = |log: &mut PartitionLog| log.append(&batch(1, 0, NOBODY, b"x"), 0);
+    assert_eq!(next(&mut log).unwrap().base_offset, 0);
+    for fault in [&faulty.append, &faulty.sync] {
+        let before = log.read(0, 10_000, true).unwrap();
+        fault.store(true, Relaxed);
+        assert_eq!(next(&mut log), Err(ErrorCode::KafkaStorageError));
+        assert_eq!(log.read(0, 10_000, true).unwrap(), before);
+        fault.store(false, Relaxed);
+        let end = log.end_offset();
+        assert_eq!(next(&mut log).unwrap().base_offset, end);
+    }
+    assert_eq!(log.read(0, 10_000, true).unwrap().len(), 3 * 62);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod client;
+mod groups;
 mod life;
 mod records;
 mod storage;

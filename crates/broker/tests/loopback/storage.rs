@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A folder that is removed in the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("kohort-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Self(path)
@@ -24,7 +24,7 @@ impl Drop for Folder {
     }
 }
 
-async fn start(folder: &Path) -> Broker {
+pub(crate) async fn start(folder: &Path) -> Broker {
     let settings = Settings::for_tests();
     Broker::builder()
         .settings(settings)
