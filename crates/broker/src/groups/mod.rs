@@ -1,6 +1,5 @@
 //! The coordinators: one for each partition of the offsets topic, made when it is first needed.
 
-mod record_bytes;
 mod shard;
 
 pub(crate) use shard::OnRebalance;

@@ -9,7 +9,6 @@
 //! A lock rather than a task with a mailbox: a heartbeat is answered without waking another thread, and an append to the
 //! log takes microseconds.
 
-use super::record_bytes;
 use crate::clock::Clock;
 use crate::node::Exchange;
 use crate::partition::Partition;
@@ -185,7 +184,7 @@ impl Shard {
             let mut batch = BatchBuilder::new(Compression::None);
             let mut taken = 0;
             for (_, record) in rest {
-                let (key, value) = record_bytes::encode(record);
+                let (key, value) = (record.encode_key(), record.encode_value());
                 let more = BatchBuilder::record_size(Some(&key), value.as_deref(), &[]);
                 if taken > 0 && batch.size() + more > limit {
                     break;
@@ -238,7 +237,7 @@ impl Shard {
             .flatten();
         for record in records {
             let Some(key) = record.key else { continue };
-            match record_bytes::decode(key, record.value) {
+            match Record::decode(key, record.value) {
                 Ok(Some(decoded)) => self.feed(Input::Replay(decoded)),
                 Ok(None) => {}
                 Err(error) => {
