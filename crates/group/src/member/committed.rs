@@ -76,6 +76,11 @@ impl Member {
                 self.forget_coordinator();
                 self.retry_first(CommitError::Refused(code), out);
             }
+            ErrorCode::UnknownTopicOrPartition if self.drop_deleted() => {
+                let entry = self.offsets.commits.queue.front_mut();
+                let done = entry.map(|entry| std::mem::take(&mut entry.done));
+                self.answer_first(Ok(done.unwrap_or_default()), out);
+            }
             ErrorCode::CoordinatorLoadInProgress | ErrorCode::UnknownTopicOrPartition => {
                 self.retry_first(CommitError::Refused(code), out);
             }
@@ -108,6 +113,20 @@ impl Member {
             }
             other => self.answer_first(Err(CommitError::Refused(other)), out),
         }
+    }
+
+    /// Nothing is left of a release's commit but topics that the member knows to be deleted: nobody will ever read on there
+    /// (KAFKA-13310).
+    fn drop_deleted(&self) -> bool {
+        let first = self.offsets.commits.queue.front();
+        !self.topics.is_empty()
+            && first.is_some_and(|entry| {
+                entry.owner == Owner::Release
+                    && entry
+                        .offsets
+                        .keys()
+                        .all(|one| !self.topics.has(&one.topic, one.partition))
+            })
     }
 
     /// The answer to a commit will not come.

@@ -36,10 +36,17 @@ impl Beat {
 
     /// An assignment was applied. In every mode the next round is announced by a heartbeat only, so a member that waited for the interval
     /// would leave what is on its way to it unowned for as long; the phase is random, or all members would ask at once.
-    pub(super) fn quicken(&mut self, now: Timestamp, jitter: &mut Jitter, rounds: u32) {
+    pub(super) fn quicken(
+        &mut self,
+        now: Timestamp,
+        interval: u64,
+        jitter: &mut Jitter,
+        rounds: u32,
+    ) {
         let slower = rounds.saturating_sub(QUICK_ROUNDS).min(10);
-        self.pause = QUICK_MS << slower;
-        self.next = now + self.pause + jitter.below(self.pause / 2 + 1);
+        self.pause = (QUICK_MS << slower).min(interval);
+        let phase = jitter.below(self.pause / 2 + 1);
+        self.next = now + (self.pause + phase).min(interval);
     }
 
     fn sent(&mut self, now: Timestamp, longest: u64, jitter: &mut Jitter) {

@@ -6,7 +6,7 @@
 //!   assigned − owned = add
 //! ```
 
-use super::{Member, Output, RevokeReason, State};
+use super::{Member, Output, RevokeReason, State, Subscription};
 use crate::partitions::{Partitions, Topic};
 use crate::reason::JoinReason;
 use kohort_wire::embedded::AssignmentError;
@@ -79,11 +79,15 @@ impl Member {
         &mut self,
         mut told: Told,
         claimed: &Partitions,
-        joined_topics: &BTreeSet<Topic>,
+        mut joined_topics: BTreeSet<Topic>,
         out: &mut Vec<Output>,
     ) {
         let closing = self.closing.is_some();
-        let foreign = self.drop_foreign(&mut told, claimed);
+        let foreign = if closing {
+            Partitions::new()
+        } else {
+            self.drop_foreign(&mut told, claimed, &mut joined_topics)
+        };
         let plan = match reconcile(&self.ownership.owned, claimed, &told) {
             Ok(plan) => plan,
             Err(reason) => {
@@ -100,8 +104,9 @@ impl Member {
         self.need_rejoin = plan.need_rejoin;
         self.offsets.start(&add);
         self.offsets.auto_commit_from(self.now);
+        let interval = self.config.heartbeat_interval_ms;
         self.beat
-            .quicken(self.now, &mut self.jitter, self.rounds_unsettled);
+            .quicken(self.now, interval, &mut self.jitter, self.rounds_unsettled);
         self.record
             .assigned(&add, &plan.revoke, &self.membership.id);
         out.push(Output::Assign {
@@ -121,10 +126,29 @@ impl Member {
     }
 
     /// Takes out of the assignment what the member does not want, and returns it (KAFKA-9181: what is subscribed is the
-    /// application's business, not the leader's).
-    fn drop_foreign(&self, told: &mut Told, claimed: &Partitions) -> Partitions {
+    /// application's business, not the leader's). A topic that matches the pattern is wanted, even if the leader knows it sooner.
+    fn drop_foreign(
+        &mut self,
+        told: &mut Told,
+        claimed: &Partitions,
+        joined_topics: &mut BTreeSet<Topic>,
+    ) -> Partitions {
         let mut foreign = told.assigned.minus(claimed);
         foreign.retain(|topic, _| !self.wanted.contains(topic));
+        if let Some(Subscription::Pattern(pattern)) = &self.subscription
+            && let Ok(pattern) = Member::compile(pattern)
+        {
+            let news: Vec<Topic> = foreign
+                .topics()
+                .filter(|topic| pattern.is_match(topic))
+                .cloned()
+                .collect();
+            for topic in news {
+                foreign.remove_topic(&topic);
+                self.wanted.insert(topic.clone());
+                joined_topics.insert(topic);
+            }
+        }
         told.assigned = told.assigned.minus(&foreign);
         foreign
     }
@@ -146,17 +170,17 @@ impl Member {
     fn after_round(
         &mut self,
         foreign: &Partitions,
-        joined_topics: &BTreeSet<Topic>,
+        joined_topics: BTreeSet<Topic>,
         out: &mut Vec<Output>,
     ) {
-        self.joined_topics.clone_from(joined_topics);
+        self.joined_topics = joined_topics;
         if let Some(closing) = &mut self.closing {
             // This round was the one that handed over, or it began before the close: then there is time for one that does.
-            let handed_over = joined_topics.is_empty();
+            let handed_over = self.joined_topics.is_empty();
             closing.drain &= !handed_over;
             return;
         }
-        let changed = *joined_topics != self.wanted;
+        let changed = self.joined_topics != self.wanted;
         if !foreign.is_empty() {
             let again = changed || !std::mem::replace(&mut self.refused_foreign, true);
             out.push(Output::Warning {

@@ -41,8 +41,8 @@ impl Member {
             State::Stable => self.begin_join(cause, out),
             // The rejoin after a release is for the release; it asks for a rebalance, so nothing else needs to.
             State::Reconciling => {}
-            State::Joining(_) => self.begin_join(cause, out),
-            State::Syncing(_) => {
+            State::Joining(ref joining) if joining.before_sending() => self.begin_join(cause, out),
+            State::Joining(_) | State::Syncing(_) => {
                 if matches!(cause.reason, JoinReason::Requested | JoinReason::StateReady) {
                     self.asked_for = Some(cause);
                 }

@@ -245,7 +245,7 @@ impl Member {
             Ok(assignment) => {
                 self.unreadable = 0;
                 let told = self.told(assignment, length, out);
-                self.apply(told, &claimed, &topics, out);
+                self.apply(told, &claimed, topics, out);
             }
             Err(error) => self.on_unreadable(&error.to_string(), out),
         }

@@ -392,6 +392,16 @@ impl Script {
     /// Answers the waiting OffsetFetch: this offset (−1 for none) and code for each partition.
     pub fn answer_fetch(&mut self, offset: i64, code: ErrorCode) {
         let (token, request) = self.take_fetch();
+        self.answer_this_fetch(token, &request, offset, code);
+    }
+
+    pub fn answer_this_fetch(
+        &mut self,
+        token: Token,
+        request: &OffsetFetchRequest,
+        offset: i64,
+        code: ErrorCode,
+    ) {
         let group = &request.groups[0];
         let topics = group
             .topics

@@ -134,3 +134,40 @@ fn the_application_asks_for_a_rebalance() {
     let (_, join) = script.take_join();
     assert_eq!(join.join_reason, JoinReason::StateReady.number());
 }
+
+/// A leader that knows a topic sooner is obeyed where it matches the pattern, and no further round is needed for it.
+#[test]
+fn a_topic_that_the_leader_knows_sooner_is_taken_if_it_matches() {
+    let mut script = Script::new(|_| {});
+    script.give(Input::Subscribe(Subscription::Pattern("a.*".to_owned())));
+    script.topics(&[("a", 1)]);
+    let mut both = on("a", &[0]);
+    both.extend(&on("ab", &[0]));
+    script.round(1, plain(&both));
+    assert_eq!(script.seen(), ["assign a-0 ab-0"]);
+    script.topics(&[("a", 1), ("ab", 1)]);
+    assert!(!script.waits(kohort_wire::ApiKey::JoinGroup));
+}
+
+/// KAFKA-13310: what was consumed of a deleted topic is not committed for seconds before the join.
+#[test]
+fn a_deleted_topic_is_let_go_without_a_commit() {
+    let mut script = Script::new(|config| config.auto_commit_interval_ms = Some(60_000));
+    script.subscribe(&["t", "u"]);
+    script.topics(&[("t", 1), ("u", 1)]);
+    let mut both = of(&[0]);
+    both.extend(&on("u", &[0]));
+    lead(&mut script, 1, &both);
+    script.give(Input::Consumed(
+        kohort_group::partitions::TopicPartition::new("u", 0),
+        crate::script::at(4),
+    ));
+    script.topics(&[("t", 1)]);
+    lead(&mut script, 2, &of(&[0]));
+    script.give(Input::Released(on("u", &[0])));
+    let (token, commit) = script.take_commit();
+    script.answer_commit(token, &commit, ErrorCode::UnknownTopicOrPartition);
+    assert!(script.waits(kohort_wire::ApiKey::JoinGroup));
+    let failed = |output: &Output| matches!(output, Output::AutoCommitFailed(_));
+    assert!(!script.out.iter().any(failed));
+}
