@@ -5,20 +5,19 @@ use super::state::{Cause, State};
 use super::syncing::Syncing;
 use super::{Member, Mode, Output, Subscription};
 use crate::assign::Assignor;
+use crate::assign::decode::{self, partitions_to_wire};
 use crate::coordinator::GroupRequest;
-use crate::partitions::{Partitions, Topic};
+use crate::partitions::Topic;
 use crate::reason::JoinReason;
 use crate::time::Timestamp;
 use bytes::Bytes;
-use kohort_wire::embedded::{self, CooperativeUserData, TopicPartitions};
+use kohort_wire::embedded;
 use kohort_wire::messages::{JoinGroupProtocol, JoinGroupRequest, JoinGroupResponse};
 use kohort_wire::{ApiKey, ErrorCode};
 use std::collections::BTreeSet;
 
 /// The protocol type of consumer groups.
 pub(super) const CONSUMER: &str = "consumer";
-/// The assignor whose user data carries the mark of the explicit form.
-pub(super) const COOPERATIVE_STICKY: &str = "cooperative-sticky";
 /// After so many rounds without a calm heartbeat between them, joins keep a pause.
 const ROUNDS_WITHOUT_PAUSE: u32 = 8;
 /// KIP-800: brokers take 255 characters.
@@ -152,15 +151,9 @@ impl Member {
     fn metadata(&self, assignor: &dyn Assignor, topics: &BTreeSet<Topic>) -> Bytes {
         let generation = self.ownership.generation;
         let names: Vec<Topic> = topics.iter().cloned().collect();
-        let mut user_data = assignor.user_data(&names, &self.ownership.previous, generation);
-        if self.marked(assignor.name()) {
-            // The marker follows the generation, which leaders that do not know it read alone.
-            let marked = CooperativeUserData {
-                generation,
-                explicit: true,
-            };
-            user_data = Some(marked.encode());
-        }
+        let previous = &self.ownership.previous;
+        let explicit = self.explicit();
+        let user_data = decode::user_data(assignor, &names, previous, generation, explicit);
         embedded::Subscription {
             topics: names,
             user_data,
@@ -172,11 +165,9 @@ impl Member {
         .encode()
     }
 
-    /// Whether the member says that it knows the explicit form under this assignor.
-    pub(super) fn marked(&self, assignor: &str) -> bool {
-        self.config.explicit_revocation
-            && self.mode == Mode::Cooperative
-            && assignor == COOPERATIVE_STICKY
+    /// Whether the member says that it knows the explicit form.
+    pub(super) fn explicit(&self) -> bool {
+        self.config.explicit_revocation && self.mode == Mode::Cooperative
     }
 
     /// JoinGroup was answered.
@@ -346,27 +337,6 @@ impl Joining {
     pub(super) fn before_sending(&self) -> bool {
         !self.sent
     }
-}
-
-/// A set of partitions as it is written in subscriptions and assignments.
-pub(super) fn partitions_to_wire(partitions: &Partitions) -> Vec<TopicPartitions> {
-    partitions
-        .by_topic()
-        .map(|(topic, numbers)| TopicPartitions {
-            topic: topic.clone(),
-            partitions: numbers.to_vec(),
-        })
-        .collect()
-}
-
-/// A set of partitions as it was read; negative numbers name no partition.
-pub(super) fn wire_to_partitions(list: &[TopicPartitions]) -> Partitions {
-    let mut partitions = Partitions::new();
-    for entry in list {
-        let numbers = entry.partitions.iter().copied();
-        partitions.insert_all(&entry.topic, numbers.filter(|number| *number >= 0));
-    }
-    partitions
 }
 
 /// The earliest of some times.

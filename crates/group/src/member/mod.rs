@@ -20,7 +20,7 @@
 //! | `commit`, `committed` | what is committed, and when that is allowed; what the answers say |
 //! | `heartbeat` | signs of life, and the session |
 //! | `requests`, `search` | what is in flight, versions, time-outs; the coordinator |
-//! | `watch` | topics: the member's own, and the group's for its leader |
+//! | `watch`, `leading` | topics: the member's own, and the group's for its leader; the leader's step |
 
 mod backoff;
 mod commit;
@@ -31,6 +31,7 @@ mod fenced;
 mod heartbeat;
 pub mod input;
 mod joining;
+mod leading;
 mod leaving;
 pub mod output;
 mod ownership;
@@ -54,6 +55,7 @@ use crate::time::{Alarms, Timestamp};
 use crate::topics::TopicImage;
 use backoff::{Jitter, Pauses, Retry};
 use heartbeat::Beat;
+use leading::Settling;
 use ownership::Ownership;
 use positions::Offsets;
 use record::{Records, Who};
@@ -86,6 +88,7 @@ pub struct Member {
     watching: Watch,
     /// What a leader watches.
     leading: Option<Leading>,
+    settling: Settling,
     membership: Membership,
     ownership: Ownership,
     offsets: Offsets,
@@ -132,6 +135,7 @@ impl Member {
             topics: TopicImage::default(),
             watching: Watch::default(),
             leading: None,
+            settling: Settling::default(),
             membership: Membership::new(),
             ownership: Ownership::new(),
             offsets: Offsets::default(),

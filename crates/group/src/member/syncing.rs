@@ -1,19 +1,17 @@
 //! Syncing: as leader, share the partitions out; then ask for one's own part.
 
-use super::joining::{CONSUMER, partitions_to_wire, refused, wire_to_partitions};
+use super::joining::{CONSUMER, refused};
 use super::reconcile::Told;
 use super::requests::Work;
 use super::state::{Cause, State};
-use super::watch::Leading;
 use super::{Member, Output};
-use crate::assign::{Assignor, Question, Subscriber};
+use crate::assign::decode::partitions_from_wire;
 use crate::coordinator::GroupRequest;
 use crate::partitions::{Partitions, Topic};
 use crate::reason::JoinReason;
-use kohort_wire::embedded::{Assignment, Subscription};
+use kohort_wire::embedded::Assignment;
 use kohort_wire::messages::{
-    JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment, SyncGroupRequest,
-    SyncGroupResponse,
+    JoinGroupResponse, JoinGroupResponseMember, SyncGroupRequest, SyncGroupResponse,
 };
 use kohort_wire::{ApiKey, ErrorCode};
 use std::collections::BTreeSet;
@@ -25,7 +23,7 @@ const UNREADABLE: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Syncing {
     /// The leader's view: all members; empty for a follower.
-    members: Vec<JoinGroupResponseMember>,
+    pub(super) members: Vec<JoinGroupResponseMember>,
     leads: bool,
     skip: bool,
     /// What this member subscribed to.
@@ -78,21 +76,6 @@ impl Member {
         }
     }
 
-    /// The leader watches the topics of all members, not only its own (KAFKA-9181).
-    fn watch_group(&mut self, out: &mut Vec<Output>) {
-        let State::Syncing(syncing) = &self.state else {
-            return;
-        };
-        let topics: BTreeSet<Topic> = syncing
-            .members
-            .iter()
-            .filter_map(|member| Subscription::decode(member.metadata.clone()).ok())
-            .flat_map(|subscription| subscription.topics)
-            .collect();
-        self.leading = Some(Leading::new(topics));
-        self.watch(out);
-    }
-
     fn send_sync(&mut self, out: &mut Vec<Output>) {
         let State::Syncing(syncing) = &self.state else {
             return;
@@ -102,13 +85,8 @@ impl Member {
         let assigns = syncing.leads && !syncing.skip;
         let leads = syncing.leads;
         if assigns {
-            match self.share_out() {
-                Ok((shared, warning)) => {
-                    assignments = shared;
-                    if let Some(text) = warning {
-                        out.push(Output::Warning { code: None, text });
-                    }
-                }
+            match self.share_out(out) {
+                Ok(shared) => assignments = shared,
                 Err(reason) => {
                     self.fail(None, None, reason, out);
                     return;
@@ -136,19 +114,6 @@ impl Member {
             syncing.sent = true;
             syncing.members.clear();
         }
-    }
-
-    /// The leader's step.
-    fn share_out(&mut self) -> Result<(Vec<SyncGroupAssignment>, Option<String>), String> {
-        let State::Syncing(syncing) = &self.state else {
-            return Ok((Vec::new(), None));
-        };
-        let name = &self.membership.protocol;
-        let Some(assignor) = self.config.assignors.iter().find(|a| a.name() == name) else {
-            return Ok((Vec::new(), None));
-        };
-        let shares = share(assignor.as_ref(), &syncing.members, &self.topics);
-        Ok((shares, None))
     }
 
     /// The answer of SyncGroup will not come.
@@ -253,7 +218,7 @@ impl Member {
 
     /// What the assignment says, and whether it says in so many words what to revoke.
     fn told(&mut self, assignment: Assignment, length: usize, out: &mut Vec<Output>) -> Told {
-        let marked = self.marked(&self.membership.protocol);
+        let marked = self.explicit();
         if marked && assignment.trailer.is_none() && length > plain_length(&assignment) {
             out.push(Output::Warning {
                 code: None,
@@ -264,11 +229,11 @@ impl Member {
             });
         }
         Told {
-            assigned: wire_to_partitions(&assignment.assigned),
+            assigned: partitions_from_wire(&assignment.assigned),
             trailer: assignment
                 .trailer
                 .filter(|_| marked)
-                .map(|trailer| (wire_to_partitions(&trailer.revoked), trailer.error)),
+                .map(|trailer| (partitions_from_wire(&trailer.revoked), trailer.error)),
         }
     }
 
@@ -296,47 +261,6 @@ impl Member {
             out,
         );
     }
-}
-
-/// What each member is told.
-fn share(
-    assignor: &dyn Assignor,
-    members: &[JoinGroupResponseMember],
-    topics: &crate::topics::TopicImage,
-) -> Vec<SyncGroupAssignment> {
-    let subscribers: Vec<Subscriber> = members
-        .iter()
-        .map(|member| {
-            let said = Subscription::decode(member.metadata.clone()).unwrap_or_default();
-            Subscriber {
-                member_id: member.member_id.clone(),
-                instance_id: member.group_instance_id.clone(),
-                owned: wire_to_partitions(&said.owned),
-                topics: said.topics,
-                generation: said.generation,
-                rack: said.rack,
-                user_data: said.user_data,
-            }
-        })
-        .collect();
-    let available = topics.partitions_of(subscribers.iter().flat_map(|one| &one.topics));
-    let question = Question {
-        subscribers: &subscribers,
-        available: &available,
-        topics,
-    };
-    assignor
-        .assign(&question)
-        .into_iter()
-        .map(|(member_id, share)| SyncGroupAssignment {
-            member_id,
-            assignment: Assignment {
-                assigned: partitions_to_wire(&share),
-                ..Assignment::default()
-            }
-            .encode(),
-        })
-        .collect()
 }
 
 /// How long the bytes are that Kafka's fields of an assignment take.

@@ -134,7 +134,8 @@ fn a_member_marks_itself() {
     let mut script = Script::new(|config| config.explicit_revocation = false);
     script.subscribe(&["t"]);
     let (_, join) = script.take_join();
-    assert_eq!(Script::said(&join).user_data, None);
+    let data = Script::said(&join).user_data.unwrap();
+    assert_eq!(data, [0xff; 4][..]);
 }
 
 /// NEED_REJOIN with nothing to release: quick heartbeats, at most 100 ms apart, and a join only when one says so.

@@ -1,7 +1,7 @@
 //! The scripted world: a member, a clock that stands until it is moved, and requests that wait until the test answers them.
 
 use bytes::Bytes;
-use kohort_group::assign::{Assignor, Question, Shares};
+use kohort_group::assign::{Assignor, by_name};
 use kohort_group::coordinator::{GroupRequest, GroupResponse};
 use kohort_group::member::{
     Alarm, Input, Lane, Member, MemberConfig, Offset, Output, SendFailure, StateName, Subscription,
@@ -21,54 +21,14 @@ use kohort_wire::{ApiKey, ErrorCode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An assignor for tests: deals everything out in turn, whatever was claimed.
-#[derive(Debug)]
-pub struct Dealer {
-    pub name: &'static str,
-    pub eager: bool,
-}
-
-impl Assignor for Dealer {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn is_eager(&self) -> bool {
-        self.eager
-    }
-
-    fn user_data(&self, _: &[Topic], _: &Partitions, _: i32) -> Option<Bytes> {
-        None
-    }
-
-    fn assign(&self, question: &Question<'_>) -> Shares {
-        let mut shares: Shares = question
-            .subscribers
-            .iter()
-            .map(|one| (one.member_id.clone(), Partitions::new()))
-            .collect();
-        for (at, (topic, partition)) in question.available.iter().enumerate() {
-            let to = &question.subscribers[at % question.subscribers.len()].member_id;
-            shares.get_mut(to).unwrap().insert(topic, partition);
-        }
-        shares
-    }
-}
-
 pub const COOPERATIVE: &str = "cooperative-sticky";
 
 pub fn cooperative() -> Arc<dyn Assignor> {
-    Arc::new(Dealer {
-        name: COOPERATIVE,
-        eager: false,
-    })
+    by_name(COOPERATIVE).unwrap()
 }
 
 pub fn eager() -> Arc<dyn Assignor> {
-    Arc::new(Dealer {
-        name: "range",
-        eager: true,
-    })
+    by_name("range").unwrap()
 }
 
 /// A request that waits for an answer.
