@@ -55,11 +55,15 @@ fn sensible(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(byte))
 }
 
-/// A version that is not served is answered in the layout of v0, which every client can read (KIP-511).
+/// A version that is not served is answered in the layout of v0, which every client can read, with the versions of this API
+/// alone (KIP-511).
 pub(crate) fn unsupported(header: &RequestHeader) -> Result<Answer, Ended> {
     let response = ApiVersionsResponse {
         error_code: ErrorCode::UnsupportedVersion,
-        api_keys: served(),
+        api_keys: served()
+            .into_iter()
+            .filter(|api| api.api_key == header.api_key)
+            .collect(),
         ..Default::default()
     };
     frame::response::<ApiVersionsRequest>(&response, 0, header.correlation_id)
