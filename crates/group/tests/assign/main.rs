@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod leader;
+mod properties;
 mod reports;
 mod support;
