@@ -7,7 +7,7 @@ use kohort_wire::header::RequestHeader;
 use kohort_wire::messages::{
     ApiVersion, ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey,
 };
-use kohort_wire::{ErrorCode, frame};
+use kohort_wire::{ApiKey, ErrorCode, frame};
 
 /// What a kohort broker can do beyond Kafka, told as supported features (KIP-584). Clients that do not know them ignore them.
 const ABILITIES: &[&str] = &["kohort.join.reason"];
@@ -72,9 +72,10 @@ pub(crate) fn unsupported(header: &RequestHeader) -> Result<Answer, Ended> {
 }
 
 fn served() -> Vec<ApiVersion> {
-    let entry = |(key, low, high): &(kohort_wire::ApiKey, i16, i16)| ApiVersion {
+    let entry = |(key, low, high): &(ApiKey, i16, i16)| ApiVersion {
         api_key: *key as i16,
-        min_version: *low,
+        // librdkafka compresses only for brokers that name Produce v0, so Kafka 4 names it and refuses it, too (KAFKA-18659).
+        min_version: if *key == ApiKey::Produce { 0 } else { *low },
         max_version: *high,
     };
     SERVED.iter().map(entry).collect()
