@@ -291,7 +291,8 @@ fn answer(list: &[(&str, &str)]) -> Shares {
 #[test]
 fn a_wrong_answer_is_named() {
     let image = topics(&[("t", 2), ("u", 1)]);
-    let wrong: [(fn(&Question<'_>) -> Shares, &str); 6] = [
+    type Case = (fn(&Question<'_>) -> Shares, &'static str);
+    let wrong: [Case; 6] = [
         (|_| answer(&[("a", "t-0"), ("b", "u-0")]), "lost t-1"),
         (
             |_| answer(&[("a", "t-0 t-1"), ("b", "t-1 u-0")]),
