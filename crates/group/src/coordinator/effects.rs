@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What waits for an append.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
-    /// What to answer if it fails (the reply for success is on its way, held back by the shell).
+    /// What to answer if it fails, but for the error (the reply for success is on its way, held back by the shell).
     Reply(RequestId, Box<GroupResponse>),
     /// The leader's assignments: they hold when they are stored.
     LeaderSync {
@@ -50,7 +50,7 @@ impl Effects<'_> {
         });
     }
 
-    /// Answers with `response` when append `after` is durable, and with `otherwise` if it fails.
+    /// Answers with `response` when append `after` is durable, and with `otherwise` and the error if it fails.
     pub(super) fn reply_after(
         &mut self,
         id: RequestId,
@@ -119,5 +119,26 @@ pub(super) fn mapped(error: ErrorCode) -> ErrorCode {
         | ErrorCode::RecordListTooLarge
         | ErrorCode::InvalidFetchSize => ErrorCode::UnknownServerError,
         other => other,
+    }
+}
+
+/// Writes into an answer why what it was to confirm could not be stored.
+pub(super) fn not_stored(response: &mut GroupResponse, error: ErrorCode) {
+    match response {
+        GroupResponse::JoinGroup(response) => response.error_code = error,
+        GroupResponse::OffsetCommit(response) => {
+            let partitions = response.topics.iter_mut().flat_map(|t| &mut t.partitions);
+            for partition in partitions.filter(|partition| partition.error_code.is_none()) {
+                partition.error_code = error;
+            }
+        }
+        GroupResponse::SyncGroup(_)
+        | GroupResponse::Heartbeat(_)
+        | GroupResponse::LeaveGroup(_)
+        | GroupResponse::OffsetFetch(_)
+        | GroupResponse::DescribeGroups(_)
+        | GroupResponse::ListGroups(_)
+        | GroupResponse::DeleteGroups(_)
+        | GroupResponse::OffsetDelete(_) => {}
     }
 }

@@ -230,8 +230,9 @@ impl Coordinator {
     fn appended(&mut self, n: u64, error: ErrorCode, out: &mut Vec<Output>) {
         for pending in self.pending.remove(&n).unwrap_or_default() {
             match pending {
-                Pending::Reply(id, response) => {
+                Pending::Reply(id, mut response) => {
                     if !error.is_none() {
+                        effects::not_stored(&mut response, error);
                         out.push(Output::Reply {
                             id,
                             response: *response,

@@ -157,7 +157,7 @@ impl Coordinator {
         response: OffsetCommitResponse,
         out: &mut Vec<Output>,
     ) {
-        let answer = GroupResponse::OffsetCommit(response.clone());
+        let answer = GroupResponse::OffsetCommit(response);
         if commits.is_empty() {
             let (id, response) = (asked.id, answer);
             out.push(Output::Reply {
@@ -166,16 +166,6 @@ impl Coordinator {
                 after: None,
             });
             return;
-        }
-        let mut failed = response;
-        for partition in failed
-            .topics
-            .iter_mut()
-            .flat_map(|topic| &mut topic.partitions)
-        {
-            if partition.error_code.is_none() {
-                partition.error_code = ErrorCode::CoordinatorNotAvailable;
-            }
         }
         let name: Arc<str> = group_id.into();
         self.groups
@@ -200,7 +190,7 @@ impl Coordinator {
                 offsets: commits,
             },
         );
-        fx.reply_after(asked.id, answer, last, GroupResponse::OffsetCommit(failed));
+        fx.reply_after(asked.id, answer.clone(), last, answer);
     }
 
     pub(super) fn apply_offsets(&mut self, group: &Arc<str>, commits: Commits) {

@@ -2,7 +2,7 @@
 
 use super::membership::{Identity, Member, Why, listed};
 use super::state::{Group, GroupState, join_refused, parked};
-use crate::coordinator::effects::{Effects, mapped};
+use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
 use crate::coordinator::{Asked, Coordinator, Output};
@@ -385,7 +385,7 @@ fn essence(metadata: &Bytes) -> (Vec<Arc<str>>, Option<String>, Option<Bytes>) {
 /// The answer to a join whose record could not be written.
 pub(super) fn join_not_stored(error: ErrorCode, leader: &str) -> GroupResponse {
     GroupResponse::JoinGroup(JoinGroupResponse {
-        error_code: mapped(error),
+        error_code: error,
         leader: leader.to_owned(),
         ..JoinGroupResponse::default()
     })

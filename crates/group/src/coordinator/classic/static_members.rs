@@ -140,12 +140,12 @@ impl Group {
             } else {
                 &*response.leader
             };
-            let refused = join_not_stored(ErrorCode::MessageTooLarge, leader);
+            let refused = join_not_stored(ErrorCode::UnknownServerError, leader);
             fx.reply(asked.id, refused);
             return self.undo_replace(fx, undo);
         }
         let n = fx.append(record);
-        let refused = join_not_stored(ErrorCode::KafkaStorageError, &undo.old.id);
+        let refused = join_not_stored(ErrorCode::None, &undo.old.id);
         fx.reply_after(asked.id, GroupResponse::JoinGroup(response), n, refused);
         let group = self.id.clone();
         fx.when(

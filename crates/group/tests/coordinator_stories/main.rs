@@ -1,0 +1,12 @@
+//! Stories of the coordinator: requests in, answers out, under a clock that stands until it is moved.
+
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+mod commits;
+mod fixed;
+mod join_phase;
+mod reasons;
+mod recovery;
+mod script;
+mod sessions;
+mod sync_phase;
