@@ -69,7 +69,7 @@ impl Member {
             && match &self.state {
                 State::Joining(joining) => joining.before_sending(),
                 State::Syncing(_) | State::Reconciling | State::Stable => true,
-                State::Leaving(_) => self.ownership.release.is_some(),
+                State::Leaving(leaving) => leaving.sure() && self.ownership.release.is_some(),
                 State::Unsubscribed | State::Fenced | State::Fatal | State::Closed => false,
             }
     }

@@ -173,6 +173,7 @@ impl Member {
     /// JoinGroup was answered.
     pub(super) fn on_joined(&mut self, answer: JoinGroupResponse, out: &mut Vec<Output>) {
         let State::Joining(joining) = &self.state else {
+            self.on_joined_too_late(answer);
             return;
         };
         let code = answer.error_code;

@@ -7,12 +7,15 @@ use crate::coordinator::GroupRequest;
 use crate::partitions::Partitions;
 use crate::reason::JoinReason;
 use crate::time::Timestamp;
-use kohort_wire::messages::{LeaveGroupMember, LeaveGroupRequest};
+use kohort_wire::ErrorCode;
+use kohort_wire::messages::{JoinGroupResponse, LeaveGroupMember, LeaveGroupRequest};
 
 /// How long a member that leaves waits for a coordinator that it knows.
 const PATIENCE_MS: u64 = 5_000;
 /// How long it waits for one that has to be found first: nobody is told, and the session ends the membership.
 const PATIENCE_UNKNOWN_MS: u64 = 1_000;
+/// How long a close waits for a join that the coordinator has parked.
+const PARKED_MS: u64 = 2_000;
 /// How long it waits when it was told twice to close.
 const PATIENCE_HURRY_MS: u64 = 300;
 /// A request without an answer for so long makes a coordinator a silent one, to which nothing is handed over.
@@ -26,6 +29,14 @@ pub(super) struct Leaving {
     since: Option<Timestamp>,
     /// LeaveGroup was sent, or is not to be.
     sent: bool,
+    /// Whether the generation is still sure to be the group's: after a join was given up, it may have ended any time.
+    sure: bool,
+}
+
+impl Leaving {
+    pub(super) fn sure(&self) -> bool {
+        self.sure
+    }
 }
 
 /// What follows a departure.
@@ -49,11 +60,20 @@ impl Member {
             }
             return;
         }
-        self.abandon_round(out);
+        let joins = self.line.flying(|work| *work == Work::Join);
+        // The answer to a first join brings an id that the coordinator waits for from then on: worth waiting for, to give it back.
+        if !(joins && self.membership.id.is_empty() && self.config.group_instance_id.is_none()) {
+            self.abandon_round(out);
+        }
+        let sure = match &self.state {
+            State::Joining(joining) => joining.before_sending(),
+            _ => true,
+        };
         self.state = State::Leaving(Leaving {
             then,
             since: None,
             sent: false,
+            sure,
         });
         self.offsets.hold(self.now);
         if self.membership.valid() {
@@ -96,16 +116,24 @@ impl Member {
             hurry: false,
         });
         match &self.state {
-            State::Unsubscribed | State::Fenced | State::Fatal | State::Closed => {
-                self.close_now(out);
+            State::Closed => {}
+            State::Unsubscribed | State::Fenced | State::Fatal => self.close_now(out),
+            // A round that is under way ends soon, as a rule; then what was consumed can be committed in the new generation.
+            State::Joining(joining) if self.drains() && !joining.before_sending() => {
+                self.close_within(PARKED_MS);
             }
-            // A join that the coordinator has parked: without this member the round ends the sooner, and gives what it
-            // had to others in the same round.
-            State::Joining(_) | State::Leaving(_) => self.leave_for_good(out),
-            State::Syncing(_) if !self.drains() => self.leave_for_good(out),
-            State::Syncing(_) => {}
-            State::Reconciling => self.leave_for_good(out),
+            State::Syncing(_) if self.drains() => {}
+            State::Joining(_) | State::Syncing(_) | State::Reconciling | State::Leaving(_) => {
+                self.leave_for_good(out);
+            }
             State::Stable => {}
+        }
+    }
+
+    fn close_within(&mut self, milliseconds: u64) {
+        let limit = self.now + milliseconds;
+        if let Some(closing) = &mut self.closing {
+            closing.deadline = closing.deadline.min(limit);
         }
     }
 
@@ -205,7 +233,7 @@ impl Member {
         };
         leaving.since.get_or_insert(self.now);
         if leaving.sent || !goodbye {
-            if !self.leave_in_flight() {
+            if !self.leave_in_flight() && !self.line.flying(|work| *work == Work::Join) {
                 self.finish_leaving(out);
             }
             return;
@@ -234,6 +262,16 @@ impl Member {
             }],
         };
         self.send(Work::Leave, request, GroupRequest::LeaveGroup, out)
+    }
+
+    /// A join that was in flight when the member began to leave brings its id.
+    pub(super) fn on_joined_too_late(&mut self, answer: JoinGroupResponse) {
+        if matches!(
+            answer.error_code,
+            ErrorCode::None | ErrorCode::MemberIdRequired
+        ) {
+            self.membership.id = answer.member_id;
+        }
     }
 
     /// LeaveGroup was answered, or will not be: nobody asks again, since the session ends the membership anyway.
@@ -266,6 +304,7 @@ impl Member {
         else {
             return;
         };
+        self.abandon_round(out);
         self.lose("the member has left", false, out);
         self.line
             .flights

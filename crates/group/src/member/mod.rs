@@ -172,6 +172,9 @@ impl Member {
     }
 
     fn dispatch(&mut self, input: Input, out: &mut Vec<Output>) {
+        if self.state == State::Closed && !matches!(input, Input::Commit { .. }) {
+            return;
+        }
         match input {
             Input::Subscribe(subscription) => self.on_subscribe(subscription, out),
             Input::Unsubscribe => self.on_unsubscribe(out),
@@ -370,7 +373,7 @@ impl Member {
             );
         }
         assert!(
-            !joins || matches!(self.state, State::Joining(_)),
+            !joins || matches!(self.state, State::Joining(_) | State::Leaving(_)),
             "a join is in flight in {:?}",
             self.state.name()
         );

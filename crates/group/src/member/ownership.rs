@@ -181,16 +181,12 @@ impl Member {
     pub(super) fn lose_and_rejoin(&mut self, why: &str, keep_id: bool, out: &mut Vec<Output>) {
         self.lose(why, keep_id, out);
         match self.state {
-            // A release that nobody waits for any more, or one that ends in leaving: nothing to join for.
-            State::Leaving(_) => {
-                self.membership.id.clear();
-                return;
-            }
+            // It leaves anyway; if the group still knows it, it says so.
+            State::Leaving(_) => return,
             State::Unsubscribed | State::Fenced | State::Fatal | State::Closed => return,
             State::Joining(_) | State::Syncing(_) | State::Reconciling | State::Stable => {}
         }
         if self.closing.is_some() {
-            self.membership.id.clear();
             self.leave_for_good(out);
             return;
         }

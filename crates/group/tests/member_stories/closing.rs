@@ -107,6 +107,51 @@ fn a_close_during_a_parked_join_leaves() {
     assert_eq!(script.seen(), ["closed"]);
 }
 
+/// Closed before the first answer: the id that it brings is given back, or a join of others would wait for it.
+#[test]
+fn an_id_that_comes_too_late_is_given_back() {
+    let mut script = Script::new(|_| {});
+    script.subscribe(&["t"]);
+    close(&mut script);
+    let (token, _) = script.take_join();
+    script.refuse_join(token, ErrorCode::MemberIdRequired);
+    let (token, leave) = script.take_leave();
+    assert_eq!(leave.members[0].member_id, "m");
+    script.answer_leave(token);
+    assert_eq!(script.seen(), ["closed"]);
+
+    let mut script = Script::new(|_| {});
+    script.subscribe(&["t"]);
+    close(&mut script);
+    script.pass(5_000);
+    assert_eq!(script.seen(), ["closed"]);
+}
+
+/// Closed while its join is parked and it owns something: a round that ends soon is waited for, so that what was consumed can be
+/// committed; one that does not is left.
+#[test]
+fn a_close_during_a_parked_join_waits_a_little() {
+    let mut script = Script::stable(auto, &of(&[0]));
+    script.consume(0, 3);
+    script.beat(ErrorCode::RebalanceInProgress);
+    close(&mut script);
+    assert_eq!(script.seen(), Vec::<String>::new());
+    script.pass(2_000);
+    assert_eq!(script.seen(), ["revoke t-0"]);
+    script.pass(3_000);
+    assert!(
+        !script.waits(ApiKey::Heartbeat),
+        "its generation may be over"
+    );
+    script.give(Input::Released(of(&[0])));
+    let (token, commit) = script.take_commit();
+    script.answer_commit(token, &commit, ErrorCode::IllegalGeneration);
+    let (token, leave) = script.take_leave();
+    assert_eq!(leave.members[0].member_id, "m");
+    script.answer_leave(token);
+    assert_eq!(script.seen(), ["revoked t-0", "closed"]);
+}
+
 /// 11.01: an assignment that arrives after the close is not taken.
 #[test]
 fn a_close_while_syncing_takes_nothing_new() {
