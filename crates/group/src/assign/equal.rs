@@ -196,3 +196,70 @@ fn fill(problem: &Problem<'_>, owners: &mut Owners, mut lacks: Vec<usize>, count
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Question, Subscriber, flow};
+    use super::*;
+    use crate::partitions::Partitions;
+    use crate::topics::TopicImage;
+
+    fn moves(holders: &Owners, owners: &Owners) -> usize {
+        let pairs = holders.iter().flatten().zip(owners.iter().flatten());
+        pairs
+            .filter(|(from, to)| **from != NOBODY && from != to)
+            .count()
+    }
+
+    /// The quotas' loads and moves are final: the flow, which is exact, finds nothing to better but the spread of topics.
+    #[test]
+    fn quotas_alone_give_the_best_loads_and_the_fewest_moves() {
+        let image = TopicImage::default();
+        let sizes = [("a", 7), ("b", 3), ("c", 5)];
+        let available: Partitions = sizes
+            .iter()
+            .flat_map(|(topic, size)| (0..*size).map(|number| ((*topic).into(), number)))
+            .collect();
+        let mut random = 7_u32;
+        let mut next = |below: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) % below
+        };
+        for _ in 0..2_000 {
+            let subscribers: Vec<Subscriber> = (0..=next(6))
+                .map(|at| Subscriber {
+                    member_id: at.to_string(),
+                    topics: vec!["a".into(), "b".into(), "c".into()],
+                    ..Subscriber::default()
+                })
+                .collect();
+            let problem = Problem::new(&Question {
+                subscribers: &subscribers,
+                available: &available,
+                topics: &image,
+            });
+            let many = subscribers.len() as u32;
+            // Few claimants, so that some hold far too much.
+            let claimants = 1 + next(many);
+            let mut holders = problem.nobody();
+            for holder in holders.iter_mut().flatten() {
+                let claimant = next(claimants + 1);
+                *holder = if claimant < claimants {
+                    claimant
+                } else {
+                    NOBODY
+                };
+            }
+            let owners = share(&problem, &holders);
+            let (base, extra) = (15 / many as usize, 15 % many as usize);
+            let mut loads = problem.loads(&owners);
+            loads.sort_unstable();
+            let rich = loads.split_off(many as usize - extra);
+            assert!(
+                loads.iter().all(|load| *load == base) && rich.iter().all(|load| *load == base + 1)
+            );
+            let best = flow::settle(&problem, &holders, owners.clone());
+            assert_eq!(moves(&holders, &owners), moves(&holders, &best));
+        }
+    }
+}
