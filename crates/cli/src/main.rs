@@ -26,12 +26,16 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Broker(commands::broker::Arguments),
+    Produce(commands::produce::Arguments),
+    Topic(commands::topic::Arguments),
 }
 
 impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
             Command::Broker(arguments) => commands::broker::run(arguments).await,
+            Command::Produce(arguments) => commands::produce::run(arguments).await,
+            Command::Topic(arguments) => commands::topic::run(arguments).await,
         }
     }
 }

@@ -1,3 +1,6 @@
 //! One file per command.
 
 pub(crate) mod broker;
+mod cluster;
+pub(crate) mod produce;
+pub(crate) mod topic;
