@@ -72,6 +72,11 @@ impl super::positions::Offsets {
         self.commits.held = Some(now);
     }
 
+    /// Nothing waits for commits any longer.
+    pub(super) fn release_hold(&mut self) {
+        self.commits.held = None;
+    }
+
     /// Whether some commit waits or is in flight.
     pub(super) fn commits_wait(&self) -> bool {
         !self.commits.queue.is_empty()
@@ -145,15 +150,14 @@ impl Member {
         }
     }
 
-    /// When to commit what was consumed. Never while a join is under way: its answer would be about another generation (KAFKA-… timed commits
-    /// between join and sync are refused), and what is given away is committed by its release.
+    /// When to commit what was consumed. Never while a join is under way: its answer would be about another generation , and what is given away is committed by its release.
     pub(super) fn auto_due(&self) -> Option<Timestamp> {
         self.config.auto_commit_interval_ms?;
         let steady = matches!(self.state, State::Stable | State::Reconciling);
         let wanted = steady
             && self.membership.valid()
             && !self.offsets.auto_queued()
-            && !self.offsets.dirty(&self.ownership.owned).is_empty();
+            && self.offsets.any_unsaved();
         wanted.then_some(self.offsets.next_auto)
     }
 

@@ -90,12 +90,12 @@ impl Member {
                 if matches!(self.state, State::Leaving(_)) {
                     self.answer_first(Err(CommitError::Rebalancing), out);
                 } else {
-                    self.offsets.commits.held = None;
+                    self.offsets.release_hold();
                     self.retry_first(CommitError::Rebalancing, out);
                     if self.state == State::Stable {
                         let text = "offset commit failed since group is already rebalancing";
                         self.begin_join(Cause::new(JoinReason::Unknown, text), out);
-                        self.offsets.commits.held = None;
+                        self.offsets.release_hold();
                     }
                 }
             }

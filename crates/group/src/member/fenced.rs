@@ -53,7 +53,7 @@ impl Member {
         };
         if release.waiting.is_empty() {
             // Only the commits of what was released are outstanding; the group does not wait for them any longer.
-            self.abandon_commits(out);
+            self.offsets.release_hold();
             return;
         }
         let why = format!(

@@ -1,6 +1,6 @@
 //! Heartbeats: quick ones after a sync, then at the interval; and what their answers say.
 
-use super::backoff::Jitter;
+use super::backoff::{Jitter, Retry};
 use super::joining::refused;
 use super::requests::{Flight, Work};
 use super::state::{Cause, State};
@@ -23,15 +23,16 @@ const QUICK_ROUNDS: u32 = 5;
 pub(super) struct Beat {
     pub(super) next: Timestamp,
     pause: u64,
+    /// After answers that say nothing about the membership.
+    retry: Retry,
+    warned: Option<ErrorCode>,
 }
 
 impl Beat {
     /// The member has a place in a generation.
     pub(super) fn start(&mut self, now: Timestamp, interval: u64) {
-        *self = Self {
-            next: now + interval,
-            pause: interval,
-        };
+        self.next = now + interval;
+        self.pause = interval;
     }
 
     /// An assignment was applied. In every mode the next round is announced by a heartbeat only, so a member that waited for the interval
@@ -124,6 +125,8 @@ impl Member {
         }
         match code {
             ErrorCode::None => {
+                self.beat.retry.worked();
+                self.beat.warned = None;
                 if !matches!(self.state, State::Syncing(_)) {
                     self.rounds.worked();
                     self.rounds_unsettled = 0;
@@ -141,7 +144,26 @@ impl Member {
                 self.lose_and_rejoin(&refused(ApiKey::Heartbeat, code), keep_id, out);
             }
             ErrorCode::FencedInstanceId => self.fenced_for_good(ApiKey::Heartbeat, out),
-            _ => self.beat.next = self.beat.next.min(self.now + self.pauses.first),
+            other => self.beat_refused(other, out),
+        }
+    }
+
+    /// An answer that says nothing about the membership: beat again sooner than the interval, with pauses that grow.
+    fn beat_refused(&mut self, code: ErrorCode, out: &mut Vec<Output>) {
+        let beat = &mut self.beat;
+        beat.retry.failed(self.now, self.pauses, &mut self.jitter);
+        if let Some(due) = beat.retry.due(self.now) {
+            beat.next = beat.next.min(due);
+        }
+        let passing = matches!(
+            code,
+            ErrorCode::CoordinatorLoadInProgress | ErrorCode::RequestTimedOut
+        );
+        if !passing && beat.warned.replace(code) != Some(code) {
+            out.push(Output::Warning {
+                code: Some(code),
+                text: format!("{}; beating on", refused(ApiKey::Heartbeat, code)),
+            });
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Offsets {
     committed: BTreeMap<TopicPartition, i64>,
     /// What the application committed itself, until it reads on from before: automatic commits do not go below (F5).
     floor: BTreeMap<TopicPartition, i64>,
+    /// What was consumed and an automatic commit would store, kept up to date so that no input costs a look at all partitions.
+    unsaved: BTreeSet<TopicPartition>,
     /// When what was consumed is committed next.
     pub(super) next_auto: Timestamp,
     /// Told once, not at each try.
@@ -69,6 +71,7 @@ impl Offsets {
         self.positions.retain(|one, _| !has(partitions, one));
         self.committed.retain(|one, _| !has(partitions, one));
         self.floor.retain(|one, _| !has(partitions, one));
+        self.unsaved.retain(|one| !has(partitions, one));
     }
 
     /// All partitions are gone.
@@ -77,6 +80,7 @@ impl Offsets {
         self.positions.clear();
         self.committed.clear();
         self.floor.clear();
+        self.unsaved.clear();
         self.warned.clear();
     }
 
@@ -86,7 +90,24 @@ impl Offsets {
         if before.is_some_and(|before| offset.offset < before) {
             self.floor.remove(&one);
         }
-        self.positions.insert(one, offset);
+        self.positions.insert(one.clone(), offset);
+        self.look_at(one);
+    }
+
+    /// Whether an automatic commit would store this position.
+    fn look_at(&mut self, one: TopicPartition) {
+        let unsaved = self.positions.get(&one).is_some_and(|position| {
+            self.committed.get(&one) != Some(&position.offset)
+                && self
+                    .floor
+                    .get(&one)
+                    .is_none_or(|floor| position.offset > *floor)
+        });
+        if unsaved {
+            self.unsaved.insert(one);
+        } else {
+            self.unsaved.remove(&one);
+        }
     }
 
     /// Everything consumed of these.
@@ -100,15 +121,16 @@ impl Offsets {
 
     /// What was consumed of these and an automatic commit would store.
     pub(super) fn dirty(&self, partitions: &Partitions) -> Positions {
-        let mut dirty = self.consumed_of(partitions);
-        dirty.retain(|one, offset| {
-            self.committed.get(one) != Some(&offset.offset)
-                && self
-                    .floor
-                    .get(one)
-                    .is_none_or(|floor| offset.offset > *floor)
-        });
-        dirty
+        self.unsaved
+            .iter()
+            .filter(|one| has(partitions, one))
+            .filter_map(|one| Some((one.clone(), self.positions.get(one)?.clone())))
+            .collect()
+    }
+
+    /// Whether there is anything that an automatic commit would store.
+    pub(super) fn any_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
     }
 
     /// The coordinator has stored this.
@@ -117,6 +139,7 @@ impl Offsets {
         if by_hand {
             self.floor.insert(one.clone(), offset);
         }
+        self.look_at(one.clone());
     }
 
     /// An assignment was applied: the time of automatic commits begins anew.
@@ -141,6 +164,16 @@ impl Offsets {
     pub(super) fn check(&self, owned: &Partitions) {
         for one in self.unpositioned.keys() {
             assert!(has(owned, one), "{one} is to be started and not owned");
+        }
+        let unsaved = |one: &TopicPartition, position: &Offset| {
+            self.committed.get(one) != Some(&position.offset)
+                && self
+                    .floor
+                    .get(one)
+                    .is_none_or(|floor| position.offset > *floor)
+        };
+        for (one, position) in &self.positions {
+            assert_eq!(unsaved(one, position), self.unsaved.contains(one), "{one}");
         }
     }
 }
