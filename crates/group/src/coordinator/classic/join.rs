@@ -215,8 +215,7 @@ impl Group {
                 self.try_complete_join_phase(fx);
             }
             GroupState::CompletingRebalance if self.same_protocols(&id, request) => {
-                let response = GroupResponse::JoinGroup(self.joined(&id));
-                fx.reply(asked.id, response);
+                self.reply_joined(fx, asked.id, &id);
             }
             GroupState::CompletingRebalance => {
                 self.note_cause(fx, &id, request);

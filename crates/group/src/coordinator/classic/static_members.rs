@@ -166,7 +166,8 @@ impl Group {
         fx.alarms
             .cancel(&Alarm::Session(self.id.clone(), undo.new_id.clone()));
         let old_id = undo.old.id.clone();
-        if undo.led {
+        // Whether it led then says nothing: it may have come to lead in the meantime, or no longer do so.
+        if self.leader.as_ref() == Some(&undo.new_id) {
             self.leader = Some(old_id.clone());
         }
         if let Some(instance) = &undo.old.instance {
