@@ -28,6 +28,7 @@ enum Command {
     Broker(commands::broker::Arguments),
     Produce(commands::produce::Arguments),
     Topic(commands::topic::Arguments),
+    Lab(commands::lab::Arguments),
 }
 
 impl Command {
@@ -36,6 +37,7 @@ impl Command {
             Command::Broker(arguments) => commands::broker::run(arguments).await,
             Command::Produce(arguments) => commands::produce::run(arguments).await,
             Command::Topic(arguments) => commands::topic::run(arguments).await,
+            Command::Lab(arguments) => commands::lab::run(arguments).await,
         }
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod broker;
 mod cluster;
+pub(crate) mod lab;
 pub(crate) mod produce;
 pub(crate) mod topic;

@@ -1,0 +1,138 @@
+//! The last phase: nothing is broken any more, and the group must converge in bounded time (L1).
+
+use super::broker::NextAppend;
+use super::{Event, World};
+use crate::fact::Process as ProcessId;
+use kohort_group::member::StateName;
+use kohort_group::partitions::TopicPartition;
+
+/// How often the world looks whether the group has converged.
+const LOOK_EVERY_MS: u64 = 200;
+
+impl World {
+    /// The trouble is over: whatever was about to break does not, and all processes go on.
+    pub(super) fn make_peace(&mut self) {
+        self.peace = Some(self.now);
+        self.broker.next_append = NextAppend::Fine;
+        self.broker.slow_network_until = 0;
+        for process in self.live.clone() {
+            let state = &mut self.processes[process];
+            state.cuts.clear();
+            state.late_sync_ms = 0;
+            state.slow_release = None;
+            state.silent_until = 0;
+            self.resume(process);
+        }
+        let running = self
+            .live
+            .iter()
+            .any(|process| !self.processes[*process].closing);
+        if !running && self.starting == 0 {
+            self.start_later(0, 0);
+        }
+        self.after(LOOK_EVERY_MS, Event::Look);
+    }
+
+    /// Looks whether the group has converged, and stays so for a while.
+    pub(super) fn look(&mut self) {
+        self.after(LOOK_EVERY_MS, Event::Look);
+        let missing = self.missing();
+        let since = self.peace.unwrap_or(self.now);
+        match missing {
+            None => {
+                let first = *self.converged.get_or_insert(self.now);
+                if self.now >= first + 2 * self.scenario.heartbeat_ms + 1_000 {
+                    self.check_replay();
+                    self.done = true;
+                }
+            }
+            Some(missing) => {
+                self.converged = None;
+                if self.now > since + self.scenario.patience_ms() {
+                    let what = format!("{} ms after the last fault: {missing}", self.now - since);
+                    self.fail("L1 the group converges", what);
+                }
+            }
+        }
+    }
+
+    /// What is still missing.
+    fn missing(&self) -> Option<String> {
+        if !self.broker.is_up() || self.broker.is_loading() {
+            return Some("the coordinator is away".to_owned());
+        }
+        if self.starting > 0 {
+            return Some("a process has not started".to_owned());
+        }
+        if self.live.is_empty() {
+            return Some("nobody is alive".to_owned());
+        }
+        for (process, holder) in self.ledger.alive() {
+            if !holder.releasing.is_empty() {
+                return Some(format!("process {process} releases {}", holder.releasing));
+            }
+            if let Some((topic, number)) = (holder.owned.iter()).find(|(topic, number)| {
+                !holder.wants.contains(*topic)
+                    || self
+                        .topics
+                        .counts()
+                        .get(*topic)
+                        .is_none_or(|count| number >= count)
+            }) {
+                return Some(format!(
+                    "process {process} holds {topic}-{number}, which is not wanted or does not exist"
+                ));
+            }
+        }
+        self.restless().or_else(|| {
+            self.topics
+                .ends()
+                .find_map(|(partition, end)| self.partition_misses(&partition, end))
+        })
+    }
+
+    /// A member that is not stable.
+    fn restless(&self) -> Option<String> {
+        self.live.iter().find_map(|process| {
+            let state = self.processes[*process].member.as_ref()?.state();
+            (state != StateName::Stable).then(|| format!("process {process} is {state:?}"))
+        })
+    }
+
+    fn partition_misses(&self, partition: &TopicPartition, end: i64) -> Option<String> {
+        let wanted = self
+            .ledger
+            .alive()
+            .any(|(_, holder)| holder.wants.contains(&partition.topic));
+        if !wanted {
+            return None;
+        }
+        let owners: Vec<ProcessId> = self
+            .ledger
+            .alive()
+            .filter(|(_, holder)| holder.owned.contains(&partition.topic, partition.partition))
+            .map(|(process, _)| process)
+            .collect();
+        let [owner] = owners[..] else {
+            return Some(format!("{partition} is held by {owners:?}"));
+        };
+        let position = self.ledger.holders[&owner].positions.get(partition);
+        if position.is_none() {
+            return Some(format!("process {owner} does not read {partition}"));
+        }
+        let (read, committed) = self
+            .ledger
+            .logs
+            .get(partition)
+            .map_or((0, None), |log| (log.read, log.committed));
+        if read < end {
+            return Some(format!("{partition} was read up to {read} of {end}"));
+        }
+        if self.scenario.auto_commit_ms.is_some() && end > 0 && committed != Some(end) {
+            return Some(format!(
+                "{partition} is committed at {committed:?}, not {end}"
+            ));
+        }
+        None
+    }
+}

@@ -1,0 +1,320 @@
+//! The world: real members, the real coordinator with its log, connections that break, a clock that we own.
+//!
+//! ```text
+//!   nemesis ──▶ breaks                     queue: (time, sequence) ─▶ event
+//!   process (Member + application) ◀── frames ──▶ broker (Coordinator + log)      every step ─▶ invariants
+//! ```
+
+use crate::fact::{Fact, Machine, Process as ProcessId};
+use crate::faults::{Fault, FaultCounts};
+use crate::invariants::{self, Invariant};
+use crate::ledger::Ledger;
+use crate::outcome::{Outcome, Violation};
+use crate::random::Random;
+use crate::scenario::Scenario;
+use crate::trace::Trace;
+use broker::Broker;
+use bytes::Bytes;
+use kohort_group::member;
+use kohort_group::partitions::Partitions;
+use kohort_wire::{ApiKey, ErrorCode};
+use network::Connection;
+use process::{Process, Slot};
+use std::collections::{BTreeMap, BTreeSet};
+use topics::Topics;
+
+mod broker;
+mod ending;
+mod frames;
+mod log;
+mod nemesis;
+mod network;
+mod perform;
+mod process;
+mod topics;
+
+/// The one group.
+const GROUP: &str = "g";
+
+/// Something that will happen.
+#[derive(Debug)]
+enum Event {
+    /// A request's bytes reach the broker.
+    AtBroker(u64, Bytes),
+    /// The broker is done with a request and looks for the next of this connection.
+    NextRequest(u64),
+    /// The broker sees that a connection broke.
+    BrokerBreak(u64),
+    /// A response's bytes reach the member.
+    AtMember(u64, Bytes),
+    /// The member sees that a connection broke.
+    MemberBreak(u64),
+    /// Something happens to a member.
+    Input(ProcessId, Box<member::Input>),
+    /// A search for the coordinator ends.
+    Found(ProcessId),
+    /// A member's metadata is refreshed.
+    Metadata(ProcessId),
+    /// An application polls.
+    Poll(ProcessId),
+    /// An application has finished with partitions.
+    Release(ProcessId, Partitions),
+    /// A process goes on.
+    Resume(ProcessId),
+    /// A slot's process starts.
+    Start(usize),
+    /// A record is produced.
+    Produce,
+    /// The coordinator hears of the topics.
+    TopicsAtBroker,
+    /// An append ends, for better or worse: incarnation, number.
+    Appended(u64, u64),
+    /// An append fails.
+    AppendFailed(u64, u64, ErrorCode),
+    /// The coordinator dies; perhaps the tail of the log with it.
+    Crash { tail: bool },
+    /// The coordinator begins to load.
+    Boot,
+    /// The log is replayed.
+    Loaded(u64),
+    /// Something is broken.
+    Nemesis,
+    /// The trouble is over.
+    Peace,
+    /// Has the group converged?
+    Look,
+}
+
+/// A run.
+pub(crate) struct World {
+    seed: u64,
+    now: u64,
+    sequence: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    random: Random,
+    scenario: Scenario,
+    trace: Trace,
+    faults: FaultCounts,
+    codes: BTreeMap<(ApiKey, ErrorCode), u64>,
+    alarms: BTreeMap<&'static str, u64>,
+    ledger: Ledger,
+    invariants: Vec<Box<dyn Invariant>>,
+    violation: Option<Violation>,
+    slots: Vec<Slot>,
+    processes: Vec<Process>,
+    live: BTreeSet<ProcessId>,
+    starting: u64,
+    connections: BTreeMap<u64, Connection>,
+    next_connection: u64,
+    versions: BTreeMap<ApiKey, (i16, i16)>,
+    broker: Broker,
+    topics: Topics,
+    peace: Option<u64>,
+    converged: Option<u64>,
+    done: bool,
+    delivered: u64,
+    rebalances: u64,
+}
+
+impl World {
+    /// The world of a seed; its trace keeps the last `keep` events in words.
+    pub(crate) fn new(seed: u64, keep: usize) -> Self {
+        let mut random = Random::new(seed);
+        let scenario = Scenario::draw(&mut random);
+        let versions = network::served(&mut random, &scenario);
+        let topics = Topics::new(&scenario.topics);
+        let broker = Broker::new();
+        let mut world = Self {
+            seed,
+            now: 0,
+            sequence: 0,
+            queue: BTreeMap::new(),
+            ledger: Ledger::new(scenario.faults.is_empty()),
+            random,
+            scenario,
+            trace: Trace::new(keep),
+            faults: FaultCounts::new(),
+            codes: BTreeMap::new(),
+            alarms: BTreeMap::new(),
+            invariants: invariants::all(),
+            violation: None,
+            slots: Vec::new(),
+            processes: Vec::new(),
+            live: BTreeSet::new(),
+            starting: 0,
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            versions,
+            broker,
+            topics,
+            peace: None,
+            converged: None,
+            done: false,
+            delivered: 0,
+            rebalances: 0,
+        };
+        world.open();
+        world
+    }
+
+    /// Sets everything going.
+    fn open(&mut self) {
+        let topics = self.topics.counts().clone();
+        self.observe(&Fact::Topics(&topics));
+        self.boot();
+        for _ in 0..self.scenario.consumers.0 {
+            let slot = self.new_slot();
+            let delay = self.random.between(0, 2_000);
+            self.start_later(slot, delay);
+        }
+        self.after(0, Event::Produce);
+        let gap = self.scenario.fault_gap_ms;
+        self.after(gap, Event::Nemesis);
+        let trouble = self.scenario.trouble_ms;
+        self.after(trouble, Event::Peace);
+    }
+
+    /// Runs until the group has converged, or a rule is broken.
+    pub(crate) fn run(&mut self) {
+        while !self.done && self.violation.is_none() {
+            self.step();
+        }
+    }
+
+    /// The verdict.
+    pub(crate) fn outcome(self, panic: Option<String>) -> Outcome {
+        let violation = match panic {
+            Some(text) => Some(Violation {
+                rule: "no panic",
+                at: self.now,
+                what: text,
+            }),
+            None => self.violation,
+        };
+        Outcome {
+            seed: self.seed,
+            hash: self.trace.hash(),
+            events: self.trace.events(),
+            virtual_ms: self.now,
+            faults: self.faults,
+            codes: self.codes,
+            alarms: self.alarms,
+            delivered: self.delivered,
+            rebalances: self.rebalances,
+            violation,
+            scenario: self.scenario,
+            last: self.trace.into_lines(),
+        }
+    }
+
+    fn step(&mut self) {
+        let event_at = self.queue.first_key_value().map(|((at, _), _)| *at);
+        let alarm = self.next_alarm();
+        match (event_at, alarm) {
+            (event, Some((at, machine)))
+                if event.is_none_or(|e| at < e || (at == e && self.random.percent(50))) =>
+            {
+                self.now = self.now.max(at);
+                self.wake(machine);
+            }
+            (Some(_), _) => {
+                if let Some(((at, _), event)) = self.queue.pop_first() {
+                    self.now = self.now.max(at);
+                    self.happen(event);
+                }
+            }
+            (None, _) => self.done = true,
+        }
+    }
+
+    /// The machine whose alarm is due first.
+    fn next_alarm(&self) -> Option<(u64, Machine)> {
+        let mut first = self
+            .broker
+            .deadline()
+            .map(|at| (at.max(self.now), Machine::Coordinator));
+        for process in &self.live {
+            if let Some(at) = self.processes[*process].deadline() {
+                let at = at.max(self.now);
+                if first.is_none_or(|(earliest, _)| at < earliest) {
+                    first = Some((at, Machine::Member(*process)));
+                }
+            }
+        }
+        first
+    }
+
+    fn wake(&mut self, machine: Machine) {
+        match machine {
+            Machine::Coordinator => self.wake_coordinator(),
+            Machine::Member(process) => self.wake_member(process),
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::AtBroker(connection, frame) => self.at_broker(connection, frame),
+            Event::NextRequest(connection) => self.next_request(connection),
+            Event::BrokerBreak(connection) => self.broker_break(connection),
+            Event::Produce => self.produce(),
+            Event::TopicsAtBroker => self.topics_at_broker(),
+            Event::Appended(incarnation, number) => self.appended(incarnation, number),
+            Event::AppendFailed(incarnation, number, code) => {
+                self.append_failed(incarnation, number, code);
+            }
+            Event::Crash { tail } => self.crash(tail),
+            Event::Boot => self.boot(),
+            Event::Loaded(incarnation) => self.loaded(incarnation),
+            Event::Start(slot) => {
+                self.starting -= 1;
+                self.start(slot);
+            }
+            Event::Resume(process) => self.resume(process),
+            Event::Nemesis => self.nemesis(),
+            Event::Peace => self.make_peace(),
+            Event::Look => self.look(),
+            at_process => self.at_process(at_process),
+        }
+    }
+
+    /// Lets something happen in a while.
+    fn after(&mut self, delay: u64, event: Event) {
+        self.sequence += 1;
+        self.queue.insert((self.now + delay, self.sequence), event);
+    }
+
+    /// Shows a fact to all invariants and to the ledger.
+    fn observe(&mut self, fact: &Fact<'_>) {
+        for invariant in &mut self.invariants {
+            if let Err(what) = invariant.see(self.now, fact, &self.ledger) {
+                let rule = invariant.name();
+                self.fail(rule, what);
+                break;
+            }
+        }
+        self.ledger.take(self.now, fact);
+    }
+
+    /// A rule is broken: the first one counts.
+    fn fail(&mut self, rule: &'static str, what: String) {
+        if self.violation.is_none() {
+            self.violation = Some(Violation {
+                rule,
+                at: self.now,
+                what,
+            });
+        }
+    }
+
+    /// A fault bit.
+    fn bit(&mut self, fault: Fault) {
+        *self.faults.entry(fault).or_default() += 1;
+        self.trace
+            .event(self.now, &fault, || format!("FAULT {fault}"));
+    }
+
+    /// Whether this run knows a fault, and the trouble is not over.
+    fn knows(&self, fault: Fault) -> bool {
+        self.peace.is_none() && self.scenario.faults.contains(&fault)
+    }
+}
