@@ -17,7 +17,7 @@ impl Dice {
     }
 }
 
-fn run(seed: u64) {
+fn run(seed: u64, restarts: bool) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..8 {
         dice.below(2);
@@ -58,6 +58,15 @@ fn run(seed: u64) {
                 room.change_topics("u", count);
             }
             11 if dice.below(6) == 0 => room.kill(who),
+            13 if dice.below(8) == 0 => {
+                // Stopped for longer than its session, or not quite.
+                let time = [500, 9_000, 15_000][dice.below(3)];
+                let until = room.now + time;
+                let stopped = &mut room.people[who].stopped;
+                *stopped = until.max(*stopped);
+            }
+            14 if dice.below(4) == 0 => room.pass(5_000),
+            12 if restarts && dice.below(4) == 0 => room.restart(),
             _ => room.pass([1, 2, 3, 5, 20, 100][dice.below(6)]),
         }
     }
@@ -67,7 +76,7 @@ fn run(seed: u64) {
     }
     room.enter(&mut change);
     // Closes end, sessions of the dead end, then the group settles and stays so.
-    room.pass(30_000);
+    room.pass(45_000);
     room.until(30_000, "healed", Room::settled);
     let (generations, sizes) = (room.generations, room.sizes());
     room.pass(20_000);
@@ -86,6 +95,16 @@ fn run(seed: u64) {
 
 #[test]
 fn a_group_heals() {
+    seeds(|seed| run(seed, false));
+}
+
+#[test]
+fn a_group_heals_after_restarts_of_its_coordinator() {
+    seeds(|seed| run(seed, true));
+}
+
+/// The usual seeds, or `SEED`, or `SEEDS=FIRST+COUNT`.
+fn seeds(run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     if let Ok(seed) = std::env::var("SEED") {
         return run(seed.parse().unwrap());
     }
@@ -94,7 +113,7 @@ fn a_group_heals() {
             let (first, count) = range.split_once('+').unwrap();
             (first.parse().unwrap(), count.parse().unwrap())
         }
-        Err(_) => (0, 60),
+        Err(_) => (0, 40),
     };
     for seed in first..first + count {
         if std::panic::catch_unwind(|| run(seed)).is_err() {

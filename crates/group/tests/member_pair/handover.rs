@@ -183,3 +183,23 @@ fn a_rebalance_on_request_moves_nothing() {
         assert_eq!(room.story(who).len(), story);
     }
 }
+
+/// A process that was stopped for longer than its session wakes up, loses everything first, and comes back.
+#[test]
+fn a_stopped_process_loses_everything_first() {
+    let mut room = Room::new(&[("t", 4)]);
+    let a = room.enter(|config| config.auto_commit_interval_ms = Some(500));
+    let b = room.enter(|_| {});
+    room.until(5_000, "shared", |room| room.sizes() == [2, 2]);
+    room.pass(5_000);
+    room.people[a].stopped = room.now + 20_000;
+    room.until(15_000, "taken over", |room| room.people[b].owned.len() == 4);
+    let before = room.story(a).len();
+    room.pass(20_000);
+    assert!(
+        room.story(a)[before].starts_with("lost "),
+        "{:?}",
+        room.story(a)
+    );
+    room.until(5_000, "shared again", |room| room.sizes() == [2, 2]);
+}

@@ -1,6 +1,7 @@
 //! The room: members, their connections, a coordinator with a log that never fails, applications that do what is asked of them.
 
 use kohort_group::assign::by_name;
+use kohort_group::coordinator::record::Record;
 use kohort_group::coordinator::{
     self, Client, ConnectionId, Coordinator, CoordinatorConfig, GroupRequest, GroupResponse,
     RequestId,
@@ -49,6 +50,8 @@ pub struct Person {
     /// How long its application takes to let go.
     pub release_ms: u64,
     pub dead: bool,
+    /// Until when the process is stopped: it hears nothing and its alarms do not ring.
+    pub stopped: Timestamp,
     /// Delays requests of this API on their way.
     pub late: Option<(ApiKey, u64)>,
     pub seen: Vec<(Timestamp, String)>,
@@ -68,6 +71,8 @@ pub struct Room {
     asked: BTreeMap<RequestId, (usize, Lane, u64, Token)>,
     held: Vec<(u64, RequestId, GroupResponse)>,
     appended: u64,
+    log: Vec<Record>,
+    incarnation: u64,
     pub topics: BTreeMap<&'static str, usize>,
     /// When each partition lost its last owner, and for how long the longest such time lasted.
     free_since: BTreeMap<(Topic, i32), Timestamp>,
@@ -80,13 +85,8 @@ pub struct Room {
 
 impl Room {
     pub fn new(topics: &[(&'static str, usize)]) -> Self {
-        let config = CoordinatorConfig {
-            initial_rebalance_delay_ms: 0,
-            min_session_timeout_ms: 100,
-            ..CoordinatorConfig::default()
-        };
         let mut room = Self {
-            coordinator: Coordinator::new(config, 7),
+            coordinator: Coordinator::new(config(), 7),
             now: Timestamp(1_000),
             people: Vec::new(),
             events: BTreeMap::new(),
@@ -94,6 +94,8 @@ impl Room {
             asked: BTreeMap::new(),
             held: Vec::new(),
             appended: 0,
+            log: Vec::new(),
+            incarnation: 7,
             topics: topics.iter().copied().collect(),
             free_since: BTreeMap::new(),
             longest_free: 0,
@@ -132,6 +134,7 @@ impl Room {
             owned: Partitions::new(),
             release_ms: 0,
             dead: false,
+            stopped: Timestamp(0),
             late: None,
             seen: Vec::new(),
             commits: BTreeMap::new(),
@@ -150,9 +153,21 @@ impl Room {
         if self.people[who].dead {
             return;
         }
+        if self.people[who].stopped > self.now {
+            let left = self.people[who].stopped.since(self.now);
+            self.later(left, Event::Tell(who, Box::new(input)));
+            return;
+        }
         let mut out = Vec::new();
+        let trace = std::env::var("TRACE").is_ok();
+        if trace {
+            println!("{} [{who}] {input:?}", self.now);
+        }
         self.people[who].member.handle(self.now, input, &mut out);
         for output in out {
+            if trace {
+                println!("    [{who}] {output:?}");
+            }
             self.perform(who, output);
         }
     }
@@ -169,7 +184,10 @@ impl Room {
             for (other, person) in self.people.iter().enumerate() {
                 let double = person.owned.contains(topic, partition);
                 assert!(
-                    !double || (person.fenced && !self.strict) || person.dead,
+                    !double
+                        || (person.fenced && !self.strict)
+                        || person.dead
+                        || person.stopped > self.now,
                     "{} {topic}-{partition} of {other} is assigned to {who}: {:#?} {:#?}",
                     self.now,
                     person.seen,
@@ -277,6 +295,9 @@ impl Room {
 
     /// A lane breaks: what is in flight fails.
     pub fn cut(&mut self, who: usize, lane: Lane) {
+        if std::env::var("TRACE").is_ok() {
+            println!("{} [{who}] cut {lane:?}", self.now);
+        }
         let waiting: Vec<Token> = self.waiting(who, lane);
         self.hang_up(who, lane);
         for token in waiting {
@@ -317,7 +338,8 @@ impl Room {
             self.coordinator.handle(self.now, input, &mut out);
             for output in out {
                 match output {
-                    coordinator::Output::Append(n, _) => {
+                    coordinator::Output::Append(n, record) => {
+                        self.log.push(record);
                         inputs.push_back(coordinator::Input::Appended(n));
                         self.appended = self.appended.max(n);
                     }
@@ -336,6 +358,26 @@ impl Room {
             assert!(after <= self.appended);
             self.reply(id, response);
         }
+    }
+
+    /// The broker dies and comes back with its log; all connections break.
+    pub fn restart(&mut self) {
+        self.incarnation += 1;
+        let config = config();
+        self.coordinator = Coordinator::new(config, self.incarnation);
+        self.appended = 0;
+        let log = self.log.clone();
+        let image = self.image();
+        self.ask(coordinator::Input::Topics(image));
+        for record in log {
+            self.ask(coordinator::Input::Replay(record));
+        }
+        self.ask(coordinator::Input::Loaded);
+        for who in 0..self.people.len() {
+            self.cut(who, Lane::Rounds);
+            self.cut(who, Lane::Control);
+        }
+        self.asked.clear();
     }
 
     fn reply(&mut self, id: RequestId, response: GroupResponse) {
@@ -419,7 +461,7 @@ impl Room {
             .people
             .iter()
             .filter(|person| !person.dead)
-            .filter_map(|person| person.member.deadline())
+            .filter_map(|person| Some(person.member.deadline()?.max(person.stopped)))
             .min();
         let event = self.events.keys().next().map(|(due, _)| *due);
         [self.coordinator.deadline(), members, event]
@@ -447,7 +489,9 @@ impl Room {
                 continue;
             }
             let ringing = self.people.iter().position(|person| {
-                !person.dead && person.member.deadline().is_some_and(|d| d <= self.now)
+                !person.dead
+                    && person.stopped <= self.now
+                    && person.member.deadline().is_some_and(|d| d <= self.now)
             });
             if let Some(who) = ringing {
                 let alarm = self.people[who].member.wakeup().unwrap();
@@ -526,6 +570,14 @@ impl Room {
         for who in 0..self.people.len() {
             self.tell(who, Input::Topics(image.clone()));
         }
+    }
+}
+
+fn config() -> CoordinatorConfig {
+    CoordinatorConfig {
+        initial_rebalance_delay_ms: 0,
+        min_session_timeout_ms: 100,
+        ..CoordinatorConfig::default()
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Script {
     pub finds: bool,
     /// How often it was looked for.
     pub searches: usize,
+    /// Everything that was given, and what came out.
+    pub trace: Vec<(Timestamp, Input, Vec<Output>)>,
 }
 
 /// All versions that Kafka 4 serves.
@@ -129,13 +131,15 @@ impl Script {
             versions: versions(),
             finds: true,
             searches: 0,
+            trace: Vec::new(),
         }
     }
 
     /// Gives an input and takes what comes out.
     pub fn give(&mut self, input: Input) {
         let mut out = Vec::new();
-        self.member.handle(self.now, input, &mut out);
+        self.member.handle(self.now, input.clone(), &mut out);
+        self.trace.push((self.now, input, out.clone()));
         let mut found = false;
         for output in out {
             match &output {
