@@ -26,6 +26,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Broker(commands::broker::Arguments),
+    Consume(commands::consume::Arguments),
     Produce(commands::produce::Arguments),
     Topic(commands::topic::Arguments),
     Lab(commands::lab::Arguments),
@@ -35,6 +36,7 @@ impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
             Command::Broker(arguments) => commands::broker::run(arguments).await,
+            Command::Consume(arguments) => commands::consume::run(arguments).await,
             Command::Produce(arguments) => commands::produce::run(arguments).await,
             Command::Topic(arguments) => commands::topic::run(arguments).await,
             Command::Lab(arguments) => commands::lab::run(arguments).await,

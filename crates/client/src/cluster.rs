@@ -26,10 +26,6 @@ pub(crate) enum Purpose {
     Produce,
     /// Fetch; several, so that what is added need not wait for a fetch that waits for records.
     Fetch(u8),
-    /// JoinGroup and SyncGroup.
-    Rounds,
-    /// Heartbeats and commits.
-    Control,
 }
 
 /// Pauses that double from one failure to the next.
@@ -51,6 +47,11 @@ impl Backoff {
 
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
+    }
+
+    /// The pause after the first failure.
+    pub(crate) fn first(&self) -> Duration {
+        self.first
     }
 
     pub(crate) fn failures(&self) -> u32 {
@@ -145,11 +146,6 @@ impl Cluster {
         self.view.subscribe()
     }
 
-    /// Tells what goes wrong while metadata is asked for, `None` when it works again.
-    pub(crate) fn watch_trouble(&self) -> watch::Receiver<Option<Error>> {
-        self.trouble.subscribe()
-    }
-
     /// What goes wrong with metadata at the moment.
     pub(crate) fn trouble(&self) -> Option<Error> {
         self.trouble.borrow().clone()
@@ -217,17 +213,10 @@ impl Cluster {
         }
     }
 
-    /// Ends a connection; the next request opens another.
-    pub(crate) async fn disconnect(&self, node: i32, purpose: Purpose) {
-        let link = lock(&self.links).get(&(node, purpose)).cloned();
-        if let Some(link) = link
-            && let Some(connection) = link.lock().await.connection.take()
-        {
-            connection.close(Error::connection(
-                connection.address(),
-                "given up, to start afresh",
-            ));
-        }
+    /// Opens a connection of the caller's own.
+    pub(crate) async fn open(&self, node: i32) -> Result<Arc<Connection>, Error> {
+        let address = self.address(node)?;
+        Connection::open(&address, &self.settings).await
     }
 
     fn new_link(&self) -> Arc<tokio::sync::Mutex<Link>> {
@@ -423,7 +412,11 @@ async fn keep(cluster: Weak<Cluster>) {
                     .send_if_modified(|trouble| trouble.take().is_some());
             }
             Err(error) => {
-                tracing::debug!("metadata: {error}");
+                if backoff.failures() == 3 {
+                    tracing::warn!("no metadata: {error}; trying again");
+                } else {
+                    tracing::debug!("metadata: {error}");
+                }
                 cluster.trouble.send_replace(Some(error));
                 cluster.want_refresh();
                 tokio::time::sleep(backoff.next()).await;

@@ -1,10 +1,9 @@
 //! A Kafka client whose consumer groups rebalance without stopping the world.
 
-#![allow(dead_code)]
-
 mod admin;
 mod cluster;
 mod connection;
+mod consumer;
 pub mod error;
 mod fetch;
 mod handshake;
@@ -17,7 +16,13 @@ mod records;
 pub mod settings;
 
 pub use admin::{Admin, NewTopic};
+pub use consumer::{Assigned, Consumer, ConsumerBuilder, Event, Lost, Revocation};
 pub use error::Error;
+pub use kohort_group::history::{self, RebalanceRecord};
+pub use kohort_group::member::{CommitError, Offset, RevokeReason};
+pub use kohort_group::partitions::{Partitions, Topic, TopicPartition};
+pub use kohort_group::reason::JoinReason;
+pub use kohort_wire::ErrorCode;
 pub use kohort_wire::records::{Record, RecordHeader};
 pub use producer::{Delivery, Producer, ProducerBuilder, Stored};
 pub use reader::Reader;

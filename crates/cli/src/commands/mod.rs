@@ -2,6 +2,7 @@
 
 pub(crate) mod broker;
 mod cluster;
+pub(crate) mod consume;
 pub(crate) mod lab;
 pub(crate) mod produce;
 pub(crate) mod topic;

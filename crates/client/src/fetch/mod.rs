@@ -95,8 +95,21 @@ impl Fetcher {
         Self { shared }
     }
 
+    /// These partitions will be started soon: all that is read is not at its end before they are.
+    pub(crate) fn reserve(&self, what: &Partitions) {
+        for (topic, partition) in what.iter() {
+            let what = TopicPartition::new(topic.clone(), partition);
+            self.insert(&what, None, true);
+        }
+    }
+
     /// Reads a partition from a position, or from where `auto.offset.reset` says.
     pub(crate) fn start(&self, what: &TopicPartition, from: Option<Position>) {
+        self.insert(what, from, false);
+        self.shared.work.notify_one();
+    }
+
+    fn insert(&self, what: &TopicPartition, from: Option<Position>, reserved: bool) {
         let mut state = lock(&self.shared.state);
         state.incarnations += 1;
         let partition = Partition {
@@ -106,13 +119,13 @@ impl Fetcher {
             buffered_bytes: 0,
             end: None,
             reached_end: false,
-            under_way: false,
+            // What is reserved is not looked up either.
+            under_way: reserved,
             paused: false,
             not_before: None,
         };
         state.remove(what);
         state.partitions.insert(what.clone(), partition);
-        self.shared.work.notify_one();
     }
 
     /// Nothing of these partitions is handed out from now on.

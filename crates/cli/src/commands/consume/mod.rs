@@ -1,0 +1,187 @@
+//! `kohort consume`: a member of a group, or a plain reader, on the command line.
+
+mod member;
+mod output;
+mod plain;
+
+use super::cluster::{ClusterArguments, Format};
+use crate::failure::Failure;
+use output::Output;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Reads topics: as a member of a group, or, without --group, all partitions by itself.
+///
+/// Text: the values, one a line. JSON: events, one a line. In JSON, lines on standard input steer it: close, commit, pause,
+/// resume, rejoin.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  kohort consume --group billing --topic orders\n  kohort consume --topic orders --from beginning --at-end | sort\n  kohort consume --group g --topic a --topic b --format json --assignor cooperative-sticky"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    cluster: ClusterArguments,
+    /// The group (Kafka: group.id); without it, every partition is read and nothing is committed.
+    #[arg(long, short)]
+    group: Option<String>,
+    /// A topic; may be repeated.
+    #[arg(long, short)]
+    topic: Vec<String>,
+    /// All topics whose whole name matches this regular expression, now and later.
+    #[arg(long, conflicts_with = "topic")]
+    pattern: Option<String>,
+    /// The assignors, the best first, separated by commas: cooperative-sticky, range, roundrobin, sticky
+    /// (Kafka: partition.assignment.strategy; default cooperative-sticky).
+    #[arg(long, value_name = "NAME")]
+    assignor: Option<String>,
+    /// The static member's own id (Kafka: group.instance.id).
+    #[arg(long, value_name = "ID")]
+    instance_id: Option<String>,
+    /// Where the member is (Kafka: client.rack).
+    #[arg(long)]
+    rack: Option<String>,
+    /// Where to start where no offset is committed: beginning, end or none, which is an error then
+    /// (Kafka: auto.offset.reset; default end).
+    #[arg(long, value_enum)]
+    from: Option<From>,
+    /// auto: now and then, and when partitions go; each: after each batch; none (Kafka: enable.auto.commit).
+    #[arg(long, value_enum)]
+    commit: Option<Commit>,
+    /// Stops after so many records.
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Stops when every partition that it owns is read to its end.
+    #[arg(long)]
+    at_end: bool,
+    /// Takes so many milliseconds to let go of partitions.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    revoke_ms: u64,
+    /// The member's name in JSON events (default: the client id).
+    #[arg(long)]
+    name: Option<String>,
+    /// text for people, json (events, one a line) for programs.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum From {
+    #[value(alias = "earliest")]
+    Beginning,
+    #[value(alias = "latest")]
+    End,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Commit {
+    Auto,
+    Each,
+    None,
+}
+
+/// Reads until it is told to end.
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let from = arguments.from.map(|from| match from {
+        From::Beginning => "earliest",
+        From::End => "latest",
+        From::None => "none",
+    });
+    let auto_commit = arguments.commit.map(|commit| commit == Commit::Auto);
+    let options = [
+        ("group.id", arguments.group.clone()),
+        ("partition.assignment.strategy", arguments.assignor.clone()),
+        ("group.instance.id", arguments.instance_id.clone()),
+        ("client.rack", arguments.rack.clone()),
+        ("auto.offset.reset", from.map(str::to_owned)),
+        ("enable.auto.commit", auto_commit.map(|on| on.to_string())),
+    ];
+    let settings = arguments.cluster.settings(&options)?;
+    if arguments.topic.is_empty() && arguments.pattern.is_none() {
+        return Err(Failure::usage(
+            "nothing to read: name at least one --topic, or a --pattern",
+        ));
+    }
+    let name = arguments
+        .name
+        .clone()
+        .unwrap_or_else(|| settings.client_id.clone());
+    let output = Output::new(arguments.format, name);
+    let orders = listen(arguments.format)?;
+    if settings.group_id.is_some() {
+        member::run(arguments, settings, output, orders).await
+    } else {
+        plain::run(arguments, settings, output, orders).await
+    }
+}
+
+/// What standard input or a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Close,
+    CloseNow,
+    Commit,
+    Pause,
+    Resume,
+    Rejoin,
+}
+
+/// Listens to signals, and to standard input if programs steer.
+fn listen(format: Format) -> Result<mpsc::UnboundedReceiver<Order>, Failure> {
+    let (orders, queue) = mpsc::unbounded_channel();
+    let signals = orders.clone();
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))?;
+    tokio::spawn(async move {
+        let mut order = Order::Close;
+        loop {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            if signals.send(order).is_err() {
+                return;
+            }
+            order = Order::CloseNow;
+        }
+    });
+    if format == Format::Json {
+        std::thread::spawn(move || obey_lines(&orders));
+    }
+    Ok(queue)
+}
+
+/// On a thread of its own: a read of standard input cannot be given up.
+fn obey_lines(orders: &mpsc::UnboundedSender<Order>) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let order = match line.trim() {
+            "close" => Order::Close,
+            "commit" => Order::Commit,
+            "pause" => Order::Pause,
+            "resume" => Order::Resume,
+            "rejoin" => Order::Rejoin,
+            "" => continue,
+            other => {
+                tracing::warn!(
+                    "{other:?} on standard input: expected close, commit, pause, resume or rejoin"
+                );
+                continue;
+            }
+        };
+        if orders.send(order).is_err() {
+            return;
+        }
+    }
+}
+
+/// Sleeps until a moment, or for ever.
+async fn until(moment: Option<std::time::Instant>) {
+    match moment {
+        Some(moment) => {
+            let left = moment.saturating_duration_since(std::time::Instant::now());
+            tokio::time::sleep(left.min(Duration::from_secs(3600))).await;
+        }
+        None => std::future::pending().await,
+    }
+}

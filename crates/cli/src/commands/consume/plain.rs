@@ -1,0 +1,64 @@
+//! Reading without a group.
+
+use super::output::{Failed, Output};
+use super::{Arguments, Order, until};
+use crate::failure::Failure;
+use kohort::{Error, Reader, Settings};
+use tokio::sync::mpsc;
+
+pub(super) async fn run(
+    arguments: Arguments,
+    settings: Settings,
+    mut output: Output,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+) -> Result<(), Failure> {
+    if arguments.pattern.is_some() {
+        return Err(Failure::usage("--pattern needs a --group"));
+    }
+    let mut reader = Reader::connect(settings).await?;
+    for topic in &arguments.topic {
+        reader.read_topic(topic).await?;
+    }
+    let mut left = arguments.count.unwrap_or(u64::MAX);
+    let ended = loop {
+        if left == 0 {
+            break Ok(());
+        }
+        let records = tokio::select! {
+            biased;
+            order = orders.recv() => match order {
+                Some(Order::Close | Order::CloseNow) | None => break Ok(()),
+                Some(_) => continue,
+            },
+            () = until(output.due()) => {
+                output.tell_records().map_err(unwritten)?;
+                continue;
+            }
+            records = reader.next() => records,
+        };
+        match records {
+            Ok(Some(records)) => match output.records(&records, left) {
+                Ok(count) => left -= count,
+                Err(Failed::Output(error)) => return Err(unwritten(error)),
+                Err(Failed::Records(error)) => break Err(error),
+            },
+            Ok(None) if arguments.at_end => break Ok(()),
+            Ok(None) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    output.tell_records().map_err(unwritten)?;
+    if let Err(error) = &ended {
+        output.failure(error).map_err(unwritten)?;
+    }
+    output.event("closed", &[]).map_err(unwritten)?;
+    ended.map_err(|error: Error| Failure::failed(error))
+}
+
+/// Nobody reads what is written: the end, without words if it is only that.
+pub(super) fn unwritten(error: std::io::Error) -> Failure {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Failure::Told;
+    }
+    Failure::failed(format!("cannot write to standard output: {error}"))
+}
