@@ -155,3 +155,16 @@ impl Connection<'_> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Thousands of members hold a connection each, most of them at rest.
+    #[test]
+    fn a_connection_at_rest_is_small() {
+        fn result_size<A, B, C, D, R>(_: impl Fn(A, B, C, D) -> R) -> usize {
+            size_of::<R>()
+        }
+        let size = result_size(super::serve);
+        assert!(size <= 2_048, "{size} bytes");
+    }
+}

@@ -76,9 +76,11 @@ async fn a_large_claim_takes_no_memory_until_it_is_kept() {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let resident: usize = status.split(' ').nth(1).unwrap().parse().unwrap();
     assert!(resident * 4_096 < 500_000_000, "{resident} pages");
-    let mut broken = FetchRequest::default();
-    broken.max_bytes = i32::MIN;
-    broken.min_bytes = i32::MIN;
-    broken.max_wait_ms = i32::MIN;
+    let broken = FetchRequest {
+        max_bytes: i32::MIN,
+        min_bytes: i32::MIN,
+        max_wait_ms: i32::MIN,
+        ..Default::default()
+    };
     client.ask(12, &broken).await;
 }

@@ -52,6 +52,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         _ = ended.recv() => {}
     }
     tracing::info!("ending");
-    broker.shutdown().await;
+    tokio::select! {
+        biased;
+        // A second one ends it at once.
+        _ = tokio::signal::ctrl_c() => {}
+        _ = ended.recv() => {}
+        () = broker.shutdown() => {}
+    }
     Ok(())
 }
