@@ -73,6 +73,11 @@ impl Retry {
         self.not_before = self.not_before.max(time);
     }
 
+    /// When a try may be made.
+    pub(super) fn time(&mut self) -> &mut Timestamp {
+        &mut self.not_before
+    }
+
     /// The pause is over (an alarm said so).
     pub(super) fn over(&mut self) {
         self.not_before = Timestamp::default();

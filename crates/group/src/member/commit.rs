@@ -26,7 +26,7 @@ const HOLD_UNKNOWN_MS: u64 = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Commits {
     pub(super) queue: VecDeque<Entry>,
-    serial: u64,
+    pub(super) serial: u64,
     pub(super) retry: Retry,
     /// Since when something waits for commits, if it does.
     pub(super) held: Option<Timestamp>,
@@ -51,7 +51,7 @@ pub(super) struct Entry {
     pub(super) offsets: Positions,
     pub(super) done: Positions,
     pub(super) retry: bool,
-    deadline: Timestamp,
+    pub(super) deadline: Timestamp,
 }
 
 /// What a commit in flight carries.

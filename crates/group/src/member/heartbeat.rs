@@ -24,7 +24,7 @@ pub(super) struct Beat {
     pub(super) next: Timestamp,
     pause: u64,
     /// After answers that say nothing about the membership.
-    retry: Retry,
+    pub(super) retry: Retry,
     warned: Option<ErrorCode>,
 }
 

@@ -338,6 +338,10 @@ impl Joining {
     pub(super) fn before_sending(&self) -> bool {
         !self.sent
     }
+
+    pub(super) fn barrier(&mut self) -> &mut u64 {
+        &mut self.barrier
+    }
 }
 
 /// The earliest of some times.

@@ -37,6 +37,10 @@ impl Leaving {
     pub(super) fn sure(&self) -> bool {
         self.sure
     }
+
+    pub(super) fn time(&mut self) -> Option<&mut Timestamp> {
+        self.since.as_mut()
+    }
 }
 
 /// What follows a departure.

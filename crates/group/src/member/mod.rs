@@ -18,11 +18,13 @@
 //! | `ownership` | revocations, and losses |
 //! | `positions` | where reading starts, and what was consumed |
 //! | `commit`, `committed` | what is committed, and when that is allowed; what the answers say |
+//! | `canonical` | the state as a model checker compares it |
 //! | `heartbeat` | signs of life, and the session |
 //! | `requests`, `search` | what is in flight, versions, time-outs; the coordinator |
 //! | `watch`, `leading` | topics: the member's own, and the group's for its leader; the leader's step |
 
 mod backoff;
+mod canonical;
 mod commit;
 mod committed;
 pub mod config;

@@ -161,6 +161,11 @@ impl Offsets {
             .collect()
     }
 
+    /// The number of the last assignment, and what waits for its offset.
+    pub(super) fn starts(&mut self) -> (&mut u64, &mut BTreeMap<TopicPartition, u64>) {
+        (&mut self.starts, &mut self.unpositioned)
+    }
+
     pub(super) fn check(&self, owned: &Partitions) {
         for one in self.unpositioned.keys() {
             assert!(has(owned, one), "{one} is to be started and not owned");

@@ -31,7 +31,7 @@ pub(super) struct Line {
     pub(super) node: Option<i32>,
     pub(super) search: Retry,
     pub(super) flights: BTreeMap<Token, Flight>,
-    last_token: u64,
+    pub(super) last_token: u64,
 }
 
 /// A request that is in flight.

@@ -44,6 +44,12 @@ pub(super) struct Watch {
     due: Timestamp,
 }
 
+impl Watch {
+    pub(super) fn time(&mut self) -> &mut Timestamp {
+        &mut self.due
+    }
+}
+
 impl Member {
     /// Checks a subscription's pattern.
     pub(super) fn compile(pattern: &str) -> Result<Regex, String> {

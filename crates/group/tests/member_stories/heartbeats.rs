@@ -163,3 +163,26 @@ fn rounds_without_calm_are_slowed_down() {
         script.now.since(begun)
     );
 }
+
+/// The canonical form forgets when things happened and how many came before, and nothing else: a quiet member looks the same at each
+/// beat, a day later, and not in between.
+#[test]
+fn the_canonical_form_forgets_the_clock() {
+    let mut script = Script::stable(|_| {}, &of(&[0]));
+    for _ in 0..20 {
+        script.give(Input::Polled);
+        script.beat(ErrorCode::None);
+    }
+    let form = |script: &Script| script.member.canonical(script.now).0;
+    let before = form(&script);
+    for _ in 0..100 {
+        script.give(Input::Polled);
+        script.beat(ErrorCode::None);
+        assert_eq!(form(&script), before);
+    }
+    script.pass(3_000);
+    let (beating, names) = script.member.canonical(script.now);
+    assert_ne!(beating, before);
+    let (token, _) = script.take_beat();
+    assert_eq!(names.get(&token), Some(&kohort_group::member::Token(1)));
+}
