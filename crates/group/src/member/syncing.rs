@@ -31,6 +31,8 @@ pub(super) struct Syncing {
     pub(super) cause: Cause,
     /// What this member claimed.
     claimed: Partitions,
+    /// Whether the topics of this round's members are watched, which may be others than in the last round.
+    watches: bool,
     sent: bool,
 }
 
@@ -48,6 +50,7 @@ impl Syncing {
             topics,
             cause,
             claimed,
+            watches: false,
             sent: false,
         }
     }
@@ -56,13 +59,13 @@ impl Syncing {
 impl Member {
     /// Goes on with the sync as far as it can.
     pub(super) fn progress_sync(&mut self, out: &mut Vec<Output>) {
-        let State::Syncing(syncing) = &self.state else {
+        let State::Syncing(syncing) = &mut self.state else {
             return;
         };
         if syncing.sent {
             return;
         }
-        if syncing.leads && self.leading.is_none() {
+        if syncing.leads && !std::mem::replace(&mut syncing.watches, true) {
             self.watch_group(out);
         }
         let State::Syncing(syncing) = &self.state else {

@@ -4,6 +4,7 @@ use crate::script::{Script, of, on, plain};
 use kohort_group::member::{Input, Output, Subscription};
 use kohort_group::reason::JoinReason;
 use kohort_wire::ErrorCode;
+use kohort_wire::embedded::{Assignment, Subscription as Said};
 use kohort_wire::messages::JoinGroupResponseMember;
 
 /// A leader of a group of one, in generation 1, that owns `t-0` of one.
@@ -45,6 +46,39 @@ fn a_leader_notices_new_partitions() {
     let (_, join) = script.take_join();
     assert_eq!(join.join_reason, JoinReason::TopicMetadataChanged.number());
     assert_eq!(join.reason.as_deref(), Some("cached metadata has changed"));
+}
+
+/// A leader that leads again shares out the topics of those who came in the meantime, too, and waits until it knows them.
+#[test]
+fn a_leader_asks_for_the_topics_of_a_newcomer() {
+    let mut script = leader();
+    script.beat(ErrorCode::RebalanceInProgress);
+    let (token, request) = script.take_join();
+    let newcomer = Said {
+        topics: vec!["new".into()],
+        ..Said::default()
+    };
+    let mut answer = Script::join_answer(2);
+    answer.leader = "m".to_owned();
+    answer.members = vec![
+        JoinGroupResponseMember {
+            member_id: "m".to_owned(),
+            metadata: request.protocols[0].metadata.clone(),
+            ..JoinGroupResponseMember::default()
+        },
+        JoinGroupResponseMember {
+            member_id: "n".to_owned(),
+            metadata: newcomer.encode(),
+            ..JoinGroupResponseMember::default()
+        },
+    ];
+    script.answer_join(token, answer);
+    assert!(!script.waits(kohort_wire::ApiKey::SyncGroup));
+    script.topics(&[("t", 1), ("new", 2)]);
+    let (_, sync) = script.take_sync();
+    let theirs = sync.assignments.iter().find(|one| one.member_id == "n");
+    let theirs = Assignment::decode(theirs.unwrap().assignment.clone()).unwrap();
+    assert_eq!(&*theirs.assigned[0].topic, "new");
 }
 
 /// A follower leaves that to the leader.
