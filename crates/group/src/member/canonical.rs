@@ -60,6 +60,9 @@ impl Member {
         ] {
             *due = now.max(*due);
         }
+        if self.offsets.commits.queue.is_empty() {
+            self.offsets.release_hold();
+        }
         let flights = self.line.flights.values_mut();
         let flights = flights.flat_map(|flight| [&mut flight.sent, &mut flight.due]);
         let commits = &mut self.offsets.commits;
