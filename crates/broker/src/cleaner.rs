@@ -12,12 +12,16 @@ const COMPACTION_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) async fn run(node: Arc<Node>) {
     let interval = Duration::from_millis(node.settings.log_retention_check_interval_ms as u64);
     let mut next_retention = Instant::now() + interval;
+    let mut next_compaction = Instant::now();
     loop {
-        let next_compaction = Instant::now() + COMPACTION_INTERVAL;
         sleep_until(next_retention.min(next_compaction)).await;
+        next_compaction = Instant::now() + COMPACTION_INTERVAL;
         if Instant::now() >= next_retention {
             expire(&node);
             next_retention = Instant::now() + interval;
+        }
+        if node.topics.all().is_empty() {
+            continue;
         }
         // Away from the tasks that serve: a large log takes its time.
         let cleaning = Arc::clone(&node);

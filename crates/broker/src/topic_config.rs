@@ -143,6 +143,7 @@ pub(crate) fn log_config(configs: &TopicConfigs, settings: &Settings) -> LogConf
         retention_bytes: number("retention.bytes"),
         max_message_bytes: number("max.message.bytes") as usize,
         log_append_time: text("message.timestamp.type") == "LogAppendTime",
+        timestamp_after_max_ms: number("message.timestamp.after.max.ms"),
         delete: policy.contains("delete"),
         compact: policy.contains("compact"),
         flush_messages: number("flush.messages"),

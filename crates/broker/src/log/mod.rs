@@ -38,6 +38,8 @@ pub(crate) struct LogConfig {
     pub(crate) retention_bytes: i64,
     pub(crate) max_message_bytes: usize,
     pub(crate) log_append_time: bool,
+    /// How far ahead of the broker's clock a producer's timestamps may be, milliseconds.
+    pub(crate) timestamp_after_max_ms: i64,
     pub(crate) delete: bool,
     pub(crate) compact: bool,
     /// Records after which the file is synced before they are acknowledged.
@@ -109,7 +111,7 @@ impl PartitionLog {
 
     /// Appends one batch as a producer sent it; `now` is Unix milliseconds.
     pub(crate) fn append(&mut self, batch: &Bytes, now: i64) -> Result<AppendInfo, ErrorCode> {
-        let mut header = self.check(batch)?;
+        let mut header = self.check(batch, now)?;
         match self.producers.judge(&header) {
             Verdict::Append => {}
             Verdict::Refuse(code) => return Err(code),
@@ -154,7 +156,7 @@ impl PartitionLog {
     }
 
     /// What a batch must be before it is stored.
-    fn check(&self, batch: &Bytes) -> Result<BatchHeader, ErrorCode> {
+    fn check(&self, batch: &Bytes, now: i64) -> Result<BatchHeader, ErrorCode> {
         let produced = Batch::produced(batch.clone()).map_err(|error| {
             tracing::debug!("{error}");
             error.error_code()
@@ -164,6 +166,10 @@ impl PartitionLog {
         }
         if produced.header().attributes.is_transactional() {
             return Err(ErrorCode::InvalidRecord);
+        }
+        let ahead = produced.header().max_timestamp.saturating_sub(now);
+        if !self.config.log_append_time && ahead > self.config.timestamp_after_max_ms {
+            return Err(ErrorCode::InvalidTimestamp);
         }
         BatchHeader::read(batch).ok_or(ErrorCode::CorruptMessage)
     }

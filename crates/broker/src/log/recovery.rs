@@ -36,46 +36,41 @@ impl PartitionLog {
 
     /// Reads the headers of a segment; of the last one, which a crash may have torn, also the checksums.
     fn scan(&mut self, segment: &mut Segment, check: bool, now: i64, name: &str) -> io::Result<()> {
-        let mut headers: Vec<(u64, BatchHeader)> = Vec::new();
-        let mut next = self.end_offset;
-        let mut failure = None;
-        let end = segment.walk(0, |position, header| {
-            let whole = || -> io::Result<bool> {
-                let mut bytes = segment.read_at(position, header.size)?;
-                let batch = Batch::split_from(&mut bytes);
-                Ok(batch.is_ok_and(|batch| batch.is_some_and(|batch| batch.check_crc().is_ok())))
-            };
-            let good =
-                header.magic == 2 && header.base_offset >= next && header.last_offset_delta >= 0;
-            match (good, check.then(whole)) {
-                (true, None | Some(Ok(true))) => {
-                    next = header.last_offset() + 1;
-                    headers.push((position, *header));
-                    true
-                }
-                (_, Some(Err(error))) => {
-                    failure = Some(error);
-                    false
-                }
-                _ => false,
+        let mut end = 0;
+        'segment: loop {
+            let headers = segment.headers(end)?;
+            if headers.is_empty() {
+                break;
             }
-        })?;
-        if let Some(error) = failure {
-            return Err(error);
+            for (position, header) in headers {
+                if !self.follows(&header) || (check && !is_whole(segment, position, &header)?) {
+                    break 'segment;
+                }
+                segment.note(&header, position);
+                self.producers.appended(&header, header.max_timestamp, now);
+                self.end_offset = header.last_offset() + 1;
+                end = position + header.size as u64;
+            }
         }
         if end < segment.size() {
-            let torn = segment.size() - end;
+            let (torn, base) = (segment.size() - end, segment.base_offset);
             tracing::warn!(
-                "{name}: cut {torn} bytes off the segment that begins at {}: they are no whole batch",
-                segment.base_offset
+                "{name}: cut {torn} bytes off the segment that begins at {base}: they are no whole batch"
             );
             segment.truncate(end)?;
         }
-        for (position, header) in headers {
-            segment.note(&header, position);
-            self.producers.appended(&header, header.max_timestamp, now);
-        }
-        self.end_offset = next;
         Ok(())
     }
+
+    /// Whether a batch may be the next one.
+    fn follows(&self, header: &BatchHeader) -> bool {
+        header.magic == 2 && header.base_offset >= self.end_offset && header.last_offset_delta >= 0
+    }
+}
+
+/// Whether a batch has the checksum that it says.
+fn is_whole(segment: &Segment, position: u64, header: &BatchHeader) -> io::Result<bool> {
+    let mut bytes = segment.read_at(position, header.size)?;
+    let batch = Batch::split_from(&mut bytes).ok().flatten();
+    Ok(batch.is_some_and(|batch| batch.check_crc().is_ok()))
 }

@@ -89,6 +89,9 @@ impl Segment {
         max_bytes: usize,
         at_least_one: bool,
     ) -> io::Result<Option<Bytes>> {
+        if max_bytes == 0 && !at_least_one {
+            return Ok(Some(Bytes::new()));
+        }
         let mut position = self.position_before(offset);
         let want = max_bytes
             .saturating_add(INDEX_INTERVAL as usize)
@@ -176,7 +179,7 @@ impl Segment {
     }
 
     /// Visits batch headers from `position` on until told to stop; gives where it ended.
-    pub(crate) fn walk(
+    fn walk(
         &self,
         mut position: u64,
         mut visit: impl FnMut(u64, &BatchHeader) -> bool,
@@ -204,15 +207,29 @@ impl Segment {
 
     /// Builds the index of bytes that are there already.
     pub(crate) fn index_all(&mut self) -> io::Result<()> {
-        let mut found = Vec::new();
-        self.walk(0, |position, header| {
-            found.push((position, *header));
-            true
-        })?;
-        for (position, header) in found {
-            self.note(&header, position);
+        let mut position = 0;
+        loop {
+            let headers = self.headers(position)?;
+            let Some((at, last)) = headers.last() else {
+                return Ok(());
+            };
+            position = at + last.size as u64;
+            for (at, header) in headers {
+                self.note(&header, at);
+            }
         }
-        Ok(())
+    }
+
+    /// The next headers from `position` on, some at a time: a segment may have more than fit in memory. Empty at the end, or
+    /// where there is no whole batch.
+    pub(crate) fn headers(&self, position: u64) -> io::Result<Vec<(u64, BatchHeader)>> {
+        const AT_ONCE: usize = 4_096;
+        let mut found = Vec::new();
+        self.walk(position, |position, header| {
+            found.push((position, *header));
+            found.len() < AT_ONCE
+        })?;
+        Ok(found)
     }
 
     /// Bytes as they are.

@@ -17,6 +17,7 @@ fn config() -> LogConfig {
         retention_bytes: -1,
         max_message_bytes: 10_000,
         log_append_time: false,
+        timestamp_after_max_ms: 3_600_000,
         delete: true,
         compact: false,
         flush_messages: i64::MAX,
@@ -289,4 +290,13 @@ fn a_disk_that_fails_loses_nothing_that_is_there() {
         assert_eq!(next(&mut log).unwrap().base_offset, end);
     }
     assert_eq!(log.read(0, 10_000, true).unwrap().len(), 3 * 62);
+}
+
+#[test]
+fn a_timestamp_from_the_far_future_is_refused() {
+    let mut log = log(config());
+    let early = batch(1, 3_600_000, NOBODY, b"x");
+    assert!(log.append(&early, 0).is_ok());
+    let late = batch(1, 3_600_001, NOBODY, b"x");
+    assert_eq!(log.append(&late, 0), Err(ErrorCode::InvalidTimestamp));
 }

@@ -232,3 +232,18 @@ async fn the_offsets_topic_can_be_read() {
     let refused = client.produce("__consumer_offsets", 0, Vec::new()).await;
     assert_eq!(refused.error_code, ErrorCode::InvalidTopicException);
 }
+
+#[tokio::test]
+async fn offsets_go_with_their_topic() {
+    let broker = Broker::start().await.unwrap();
+    let mut client = Client::connect(broker.address()).await;
+    client.create("t", 1).await;
+    let joined = join(&mut client, "g").await;
+    sync(&mut client, "g", &joined).await;
+    assert_eq!(commit(&mut client, "g", &joined, 42).await, ErrorCode::None);
+    client.delete("t").await;
+    let code = commit(&mut client, "g", &joined, 43).await;
+    assert_eq!(code, ErrorCode::UnknownTopicOrPartition);
+    client.create("t", 1).await;
+    assert_eq!(committed(&mut client, &["g"]).await, [-1]);
+}
