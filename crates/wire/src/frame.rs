@@ -116,7 +116,7 @@ mod tests {
             let header = RequestHeader::decode(&mut from, |_| 6).unwrap();
             assert_eq!((header.version, header.correlation_id), (version, 7));
             let got: JoinGroupRequest = api::decode_request(from.rest().clone(), version).unwrap();
-            assert_eq!(got.join_reason, if version >= 6 { 2 } else { 0 });
+            assert_eq!(got.join_reason, if version >= 6 { 2 } else { -1 });
             assert_eq!(got.group_instance_id.is_some(), version >= 5);
         }
     }

@@ -156,6 +156,34 @@ impl Member {
         let Some(flight) = self.line.flights.remove(&token) else {
             return;
         };
+        let (lane, throttle) = (flight.lane, throttle_ms(&response));
+        self.dispatch_response(flight, response, out);
+        self.keep_quiet(lane, throttle);
+    }
+
+    /// A broker that is over quota asks for silence on that connection (KIP-219). Heartbeats come back in time for the session.
+    fn keep_quiet(&mut self, lane: Lane, milliseconds: u64) {
+        if milliseconds == 0 {
+            return;
+        }
+        let until = self.now + milliseconds;
+        match lane {
+            Lane::Rounds => self.rounds.not_before(until),
+            Lane::Control => {
+                let session = self.now + self.config.session_timeout_ms / 2;
+                self.beat.next = self.beat.next.max(until.min(session));
+                self.offsets.fetch.not_before(until);
+                self.offsets.commits.retry.not_before(until);
+            }
+        }
+    }
+
+    fn dispatch_response(
+        &mut self,
+        flight: Flight,
+        response: GroupResponse,
+        out: &mut Vec<Output>,
+    ) {
         match (&flight.work, response) {
             (Work::Join, GroupResponse::JoinGroup(answer)) => self.on_joined(answer, out),
             (Work::Sync, GroupResponse::SyncGroup(answer)) => self.on_synced(answer, out),
@@ -283,6 +311,23 @@ impl Member {
             .iter()
             .map(|(token, flight)| (Alarm::Request(*token), flight.due))
     }
+}
+
+/// For how long the broker asks for silence.
+fn throttle_ms(response: &GroupResponse) -> u64 {
+    let milliseconds = match response {
+        GroupResponse::JoinGroup(answer) => answer.throttle_time_ms,
+        GroupResponse::SyncGroup(answer) => answer.throttle_time_ms,
+        GroupResponse::Heartbeat(answer) => answer.throttle_time_ms,
+        GroupResponse::LeaveGroup(answer) => answer.throttle_time_ms,
+        GroupResponse::OffsetCommit(answer) => answer.throttle_time_ms,
+        GroupResponse::OffsetFetch(answer) => answer.throttle_time_ms,
+        GroupResponse::DescribeGroups(_)
+        | GroupResponse::ListGroups(_)
+        | GroupResponse::DeleteGroups(_)
+        | GroupResponse::OffsetDelete(_) => 0,
+    };
+    u64::try_from(milliseconds).unwrap_or(0)
 }
 
 impl Work {

@@ -1,8 +1,10 @@
 //! Signs of life, the session, and the poll deadline.
 
 use crate::script::{Script, of, plain};
+use kohort_group::coordinator::GroupResponse;
 use kohort_group::member::{Alarm, Input, Output, StateName};
 use kohort_group::reason::JoinReason;
+use kohort_wire::messages::HeartbeatResponse;
 use kohort_wire::{ApiKey, ErrorCode};
 
 /// After a sync: quick beats, doubling up to the interval, so that a second round does not wait for it.
@@ -185,4 +187,21 @@ fn the_canonical_form_forgets_the_clock() {
     assert_ne!(beating, before);
     let (token, _) = script.take_beat();
     assert_eq!(names.get(&token), Some(&kohort_group::member::Token(1)));
+}
+
+/// KIP-219: a broker that is over quota asks for silence on the connection, and gets it.
+#[test]
+fn a_throttled_member_is_quiet() {
+    let mut script = Script::stable(|_| {}, &of(&[0]));
+    script.pass(20);
+    let (token, _) = script.take_beat();
+    let answer = HeartbeatResponse {
+        throttle_time_ms: 1_500,
+        ..HeartbeatResponse::default()
+    };
+    script.answer(token, GroupResponse::Heartbeat(answer));
+    script.pass(1_490);
+    assert!(!script.waits(ApiKey::Heartbeat));
+    script.pass(20);
+    assert!(script.waits(ApiKey::Heartbeat));
 }

@@ -22,8 +22,9 @@ message! {
         protocols: Vec<JoinGroupProtocol> = all();
         /// Why it joins, in words (KIP-800).
         reason: Option<String> = since(8).nullable(8);
-        /// Why it joins, as a number that a coordinator may decide by (KIP-423); 0 is unknown. Brokers that do not know the tag skip it.
-        join_reason: i8 = tag(423);
+        /// Why it joins, as a number that a coordinator may decide by (KIP-423); 0 is unknown, −1 (not written) is none given. Brokers
+        /// that do not know the tag skip it.
+        join_reason: i8 = tag(423) => -1;
     }
     /// An assignor and what the member tells its leader.
     pub struct JoinGroupProtocol {

@@ -135,7 +135,7 @@ fn tagged_fields_have_the_defaults_that_kafka_protocol_has() {
     assert_eq!(messages::FetchRequestReplicaState::default().replica_id, -1);
     assert_eq!(messages::FetchResponseLeader::default().leader_id, -1);
     assert_eq!(messages::ProduceResponseLeader::default().leader_id, -1);
-    assert_eq!(messages::JoinGroupRequest::default().join_reason, 0);
+    assert_eq!(messages::JoinGroupRequest::default().join_reason, -1);
     assert_eq!(
         messages::CreateTopicsResponseTopic::default().topic_config_error_code,
         ErrorCode::None
