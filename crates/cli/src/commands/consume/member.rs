@@ -99,7 +99,9 @@ pub(super) async fn run(
             Step::Ended => break,
         }
     }
-    session.failure.map_or(Ok(()), |error| Err(error.into()))
+    session
+        .failure
+        .map_or(Ok(()), |error| Err(Failure::failed(error)))
 }
 
 /// Connects, unless the end is asked for first.
