@@ -26,6 +26,8 @@ pub(crate) struct Holder {
     pub(crate) positions: BTreeMap<TopicPartition, i64>,
     /// The offset after the last that it ever read. A commit may wait for a round in which the partition was let go and came back.
     pub(crate) reached: BTreeMap<TopicPartition, i64>,
+    /// It has asked for a new member id under its instance id before.
+    pub(crate) entered: bool,
     /// The group may have gone on without it.
     pub(crate) fenced: bool,
 }
@@ -283,10 +285,10 @@ impl Ledger {
     /// Another process takes a static member's place.
     fn replaced(&mut self, by: Process, instance: &str) {
         // Its own earlier join may come second, and take the place of the later one (a zombie).
-        let before = self.ids.values().any(|process| *process == by);
         for (process, holder) in &mut self.holders {
-            if (*process != by || before) && holder.instance.as_deref() == Some(instance) {
-                holder.fenced = true;
+            if holder.instance.as_deref() == Some(instance) {
+                holder.fenced |= *process != by || holder.entered;
+                holder.entered |= *process == by;
             }
         }
     }

@@ -38,6 +38,9 @@ impl Hasher for Mix {
     }
 }
 
+/// Longer lines are cut, bytes.
+const LONGEST: usize = 4_000;
+
 /// What happened in a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
@@ -72,8 +75,8 @@ impl Trace {
             if self.lines.len() == self.keep {
                 self.lines.pop_front();
             }
-            if line.len() > 600 {
-                let cut = (0..=600).rev().find(|at| line.is_char_boundary(*at));
+            if line.len() > LONGEST {
+                let cut = (0..=LONGEST).rev().find(|at| line.is_char_boundary(*at));
                 line.truncate(cut.unwrap_or(0));
                 line.push('…');
             }

@@ -163,8 +163,10 @@ impl Member {
 
     /// Moves a timer that has long passed on: it ran while there was nothing to commit.
     pub(super) fn tend_auto_commit(&mut self) {
+        // One that is due and has something to commit is left alone: its alarm may come right after another input.
         if let Some(interval) = self.config.auto_commit_interval_ms
             && self.offsets.next_auto <= self.now
+            && self.auto_due().is_none()
         {
             self.offsets.next_auto = self.now + interval;
         }

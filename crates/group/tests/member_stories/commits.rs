@@ -261,6 +261,22 @@ fn automatic_commits_keep_their_interval() {
     assert_eq!(request.topics[0].partitions[0].committed_offset, 2);
 }
 
+/// An input at the very moment at which the commit is due does not put it off: heartbeats at the same interval did so for ever.
+#[test]
+fn another_input_does_not_put_an_automatic_commit_off() {
+    let mut script = Script::stable(
+        |config| config.auto_commit_interval_ms = Some(500),
+        &of(&[0]),
+    );
+    script.consume(0, 1);
+    let due = script.due(&Alarm::AutoCommit).unwrap();
+    script.now = due;
+    script.give(Input::Polled);
+    assert_eq!(script.due(&Alarm::AutoCommit), Some(due));
+    script.give(Input::Alarm(Alarm::AutoCommit));
+    assert!(script.waits(ApiKey::OffsetCommit));
+}
+
 /// F5: an automatic commit never takes back what the application committed itself, unless it reads on from before.
 #[test]
 fn automatic_commits_do_not_lower_manual_ones() {

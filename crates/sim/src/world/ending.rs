@@ -50,9 +50,19 @@ impl World {
                 self.converged = None;
                 if self.now > since + self.scenario.patience_ms() {
                     let what = format!("{} ms after the last fault: {missing}", self.now - since);
+                    self.tell_states();
                     self.fail("L1 the group converges", what);
                 }
             }
+        }
+    }
+
+    /// Writes down how the machines stand, for whoever reads the trace.
+    fn tell_states(&mut self) {
+        for process in &self.live {
+            let member = &self.processes[*process].member;
+            self.trace
+                .event(self.now, process, || format!("p{process} is {member:?}"));
         }
     }
 
@@ -117,8 +127,10 @@ impl World {
             return Some(format!("{partition} is held by {owners:?}"));
         };
         let position = self.ledger.holders[&owner].positions.get(partition);
-        if position.is_none() {
-            return Some(format!("process {owner} does not read {partition}"));
+        if position != Some(&end) {
+            return Some(format!(
+                "process {owner} is at {position:?} of {end} in {partition}"
+            ));
         }
         let (read, committed) = self
             .ledger
