@@ -101,6 +101,8 @@ impl Member {
         if !self.finish_release(out)
             || self.commits_hold()
             || self.line.flying(|work| matches!(work, Work::Join))
+            // The old membership first, or the group would wait for it in the round that the new one asks for.
+            || self.leave_in_flight()
             || !self.rounds.may(self.now)
             || self.awaits_topics()
         {
