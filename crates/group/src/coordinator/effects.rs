@@ -7,6 +7,7 @@ use super::offsets::Commits;
 use super::output::{GroupResponse, Output};
 use super::record::Record;
 use crate::time::{Alarms, Timestamp};
+use crate::topics::TopicImage;
 use bytes::Bytes;
 use kohort_wire::ErrorCode;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(super) enum Pending {
 pub(super) struct Effects<'a> {
     pub(super) now: Timestamp,
     pub(super) config: &'a CoordinatorConfig,
+    pub(super) topics: &'a TopicImage,
     pub(super) alarms: &'a mut Alarms<Alarm>,
     pub(super) pending: &'a mut BTreeMap<u64, Vec<Pending>>,
     pub(super) next_append: &'a mut u64,

@@ -155,6 +155,7 @@ impl Coordinator {
         let fx = Effects {
             now: self.now,
             config: &self.config,
+            topics: &self.topics,
             alarms: &mut self.alarms,
             pending: &mut self.pending,
             next_append: &mut self.next_append,

@@ -1,6 +1,9 @@
 //! Static members (KIP-345, KIP-814).
 
-use super::script::{Log, Script, config, join, join_as};
+use super::script::{Log, Script, config, join, join_as, subscription};
+use kohort_group::coordinator::Input;
+use kohort_group::reason::JoinReason;
+use kohort_group::topics::TopicInfo;
 use kohort_wire::ErrorCode;
 
 /// Two static members of a Stable group at generation 2, the leader first.
@@ -165,5 +168,44 @@ fn a_thousand_starts_get_a_thousand_ids() {
     for _ in 0..500 {
         let back = script.join(join_as("i2", ""));
         assert!(ids.insert(script.joined(back).member_id));
+    }
+}
+
+/// A static leader that was away has missed what happened to the topics: with a reason, its return is the moment to look.
+#[test]
+fn a_static_leader_that_comes_back_to_other_topics_rebalances() {
+    for (partitions, rebalances) in [(4, false), (5, true)] {
+        let mut script = Script::new(config());
+        let first = script.join(join_as("i1", ""));
+        script.pass(1);
+        let leader = script.joined(first).member_id;
+        let everything = "\0\u{3}\0\0\0\u{1}\0\u{1}t\0\0\0\u{4}\0\0\0\0\0\0\0\u{1}\0\0\0\u{2}\0\0\0\u{3}\0\0\0\0";
+        let sync = script.sync(&leader, 1, &[(&leader, everything)]);
+        assert_eq!(script.synced(sync).0, ErrorCode::None);
+        let topics = [("t".into(), TopicInfo::with_partitions(partitions))];
+        script.feed(Input::Topics(topics.into_iter().collect()));
+        let mut request = join_as("i1", "");
+        request.join_reason = JoinReason::Restart.number();
+        let back = script.join(request);
+        let answer = script.joined(back);
+        assert_eq!(
+            answer.skip_assignment, !rebalances,
+            "{partitions} partitions"
+        );
+        assert_eq!(answer.generation_id, if rebalances { 2 } else { 1 });
+    }
+}
+
+/// With a reason, a static member that comes back wanting other topics is heard at once (KIP-423); without one Kafka does not look.
+#[test]
+fn a_restart_with_another_subscription_rebalances_if_it_gives_a_reason() {
+    for (reason, rebalances) in [(JoinReason::Unknown, false), (JoinReason::Restart, true)] {
+        let mut script = Script::new(config());
+        let _ = pair(&mut script);
+        let mut request = join_as("i2", "");
+        request.join_reason = reason.number();
+        request.protocols[0].metadata = subscription(&["t", "u"]);
+        let back = script.join(request);
+        assert_eq!(script.waits(back), rebalances, "{reason}");
     }
 }

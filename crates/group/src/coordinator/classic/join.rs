@@ -243,7 +243,9 @@ impl Group {
         let same = self.same_protocols(id, request);
         let leads = self.leader.as_ref() == Some(id);
         let rebalance = match Why::of(request).typed {
-            Some(JoinReason::Restart | JoinReason::Retry) => self.changed(id, request),
+            Some(JoinReason::Restart | JoinReason::Retry) => {
+                self.changed(id, request) || (leads && self.topics_moved(fx))
+            }
             Some(
                 JoinReason::TopicMetadataChanged
                 | JoinReason::SubscriptionChanged
@@ -350,7 +352,7 @@ impl Group {
     }
 
     /// Whether an assignor would see anything new: what it looks at in a consumer's subscription, and all bytes of anything else.
-    fn changed(&self, id: &Arc<str>, request: &JoinGroupRequest) -> bool {
+    pub(super) fn changed(&self, id: &Arc<str>, request: &JoinGroupRequest) -> bool {
         let Some(member) = self.members.get(id) else {
             return true;
         };

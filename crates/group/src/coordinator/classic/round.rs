@@ -121,7 +121,7 @@ impl Group {
             return owners;
         }
         for member in self.members.values() {
-            for (topic, partition) in assigned(member).iter() {
+            for (topic, partition) in assigned(member).unwrap_or_default().iter() {
                 owners.insert(
                     TopicPartition::new(topic.clone(), partition),
                     member.id.clone(),
@@ -132,14 +132,14 @@ impl Group {
     }
 }
 
-fn assigned(member: &Member) -> Partitions {
+/// What a member is assigned; `None` if that cannot be read.
+pub(super) fn assigned(member: &Member) -> Option<Partitions> {
+    let assignment = Assignment::decode(member.assignment.clone()).ok()?;
     let mut all = Partitions::new();
-    if let Ok(assignment) = Assignment::decode(member.assignment.clone()) {
-        for entry in assignment.assigned {
-            all.insert_all(&entry.topic, entry.partitions);
-        }
+    for entry in assignment.assigned {
+        all.insert_all(&entry.topic, entry.partitions);
     }
-    all
+    Some(all)
 }
 
 fn participation(round: &Round, member: &Member) -> Participation {

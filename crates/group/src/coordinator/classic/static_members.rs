@@ -2,11 +2,13 @@
 
 use super::join::join_not_stored;
 use super::membership::{Member, Why};
+use super::round::assigned;
 use super::state::{Group, GroupState, join_refused, parked, sync_refused};
 use crate::coordinator::Asked;
 use crate::coordinator::effects::{Effects, Pending};
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
+use crate::partitions::Partitions;
 use crate::reason::JoinReason;
 use kohort_wire::ErrorCode;
 use kohort_wire::messages::JoinGroupRequest;
@@ -34,6 +36,9 @@ impl Group {
         let Some(old_id) = self.static_members.get(&instance).cloned() else {
             return;
         };
+        // Without a reason it is Kafka's rule that counts: what it asks for is not looked at.
+        let stated = Why::of(request).typed.is_some();
+        let changed = stated && self.changed(&old_id, request);
         let Some(old) = self.take_out(fx, &old_id) else {
             return;
         };
@@ -58,7 +63,7 @@ impl Group {
         }
         self.beats(fx, &new_id);
         match self.state {
-            GroupState::Stable if self.may_stay(request) => {
+            GroupState::Stable if !changed && self.may_stay(fx, request, led) => {
                 self.answer_replaced(fx, asked, Undo { old, new_id, led });
             }
             GroupState::Stable | GroupState::CompletingRebalance => {
@@ -89,9 +94,14 @@ impl Group {
         Some(old)
     }
 
-    fn may_stay(&self, request: &JoinGroupRequest) -> bool {
+    fn may_stay(&self, fx: &Effects<'_>, request: &JoinGroupRequest, led: bool) -> bool {
+        let reason = Why::of(request).typed;
+        let was_away = matches!(reason, Some(JoinReason::Restart | JoinReason::Lost));
+        if led && was_away && self.topics_moved(fx) {
+            return false;
+        }
         let asks = matches!(
-            Why::of(request).typed,
+            reason,
             Some(
                 JoinReason::TopicMetadataChanged
                     | JoinReason::SubscriptionChanged
@@ -101,6 +111,25 @@ impl Group {
             )
         );
         !asks && self.select_protocol() == self.protocol
+    }
+
+    /// Whether the group's topics have other partitions than those that are assigned: while its leader was away, nobody watched. Only
+    /// a leader that gives a reason is held to it; for others Kafka leaves it to the next change (KIP-814).
+    pub(super) fn topics_moved(&self, fx: &Effects<'_>) -> bool {
+        let Some(topics) = self.topics.as_ref().filter(|_| self.is_consumer()) else {
+            return false;
+        };
+        if fx.topics.is_empty() {
+            return false;
+        }
+        let mut given = Partitions::new();
+        for member in self.members.values() {
+            match assigned(member) {
+                Some(partitions) => given.extend(&partitions),
+                None => return false,
+            }
+        }
+        given != fx.topics.partitions_of(topics)
     }
 
     fn note_replaced(&mut self, fx: &Effects<'_>, request: &JoinGroupRequest, id: &Arc<str>) {
