@@ -40,6 +40,8 @@ pub(crate) enum Fact<'a> {
     Asked {
         id: RequestId,
         process: Process,
+        /// Its sender has seen the connection break, and does not wait for it any more.
+        zombie: bool,
         request: &'a GroupRequest,
     },
     /// Requests whose connection broke: they may be answered or not.

@@ -39,6 +39,7 @@ pub(crate) struct Asked {
     pub(crate) process: Process,
     pub(crate) what: Question,
     pub(crate) abandoned: bool,
+    zombie: bool,
 }
 
 /// What a request asks, as far as it matters here.
@@ -161,8 +162,9 @@ impl Ledger {
             Fact::Asked {
                 id,
                 process,
+                zombie,
                 request,
-            } => self.asked(now, *id, *process, request),
+            } => self.asked(now, *id, *process, *zombie, request),
             Fact::Abandoned(id) => {
                 if let Some(asked) = self.requests.get_mut(id) {
                     asked.abandoned = true;
@@ -258,7 +260,14 @@ impl Ledger {
         }
     }
 
-    fn asked(&mut self, now: u64, id: RequestId, process: Process, request: &GroupRequest) {
+    fn asked(
+        &mut self,
+        now: u64,
+        id: RequestId,
+        process: Process,
+        zombie: bool,
+        request: &GroupRequest,
+    ) {
         let what = match request {
             GroupRequest::JoinGroup(join) => {
                 if let (Some(instance), "") = (&join.group_instance_id, join.member_id.as_str()) {
@@ -273,7 +282,8 @@ impl Ledger {
             at: now,
             process,
             what,
-            abandoned: false,
+            abandoned: zombie,
+            zombie,
         };
         self.committing = match &asked.what {
             Question::Commit(commit) => Some(commit.clone()),
@@ -329,6 +339,7 @@ impl Ledger {
                 self.ids.insert(join.member_id.clone(), asked.process);
             }
             if join.error_code.is_none()
+                && !asked.zombie
                 && let Some(holder) = self.holders.get_mut(&asked.process)
             {
                 holder.fenced = false;

@@ -24,6 +24,9 @@ impl Invariant for OneOwner {
         else {
             return Ok(());
         };
+        if ledger.holders.get(process).is_none_or(|me| me.fenced) {
+            return Ok(());
+        }
         for (other, holder) in ledger.alive() {
             if other == *process || holder.fenced || holder.generation != *generation {
                 continue;
