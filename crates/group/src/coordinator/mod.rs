@@ -274,7 +274,8 @@ impl Coordinator {
     /// The append `n` failed, and all after it.
     fn append_failed(&mut self, n: u64, error: ErrorCode, out: &mut Vec<Output>) {
         let failed: Vec<u64> = self.pending.range(n..).map(|(n, _)| *n).collect();
-        for n in failed {
+        // The last first: what builds on something else is taken back before it.
+        for n in failed.into_iter().rev() {
             self.appended(n, effects::mapped(error), out);
         }
     }

@@ -1,10 +1,11 @@
 //! Static members (KIP-345, KIP-814).
 
 use super::script::{Log, Script, config, join, join_as, subscription};
-use kohort_group::coordinator::Input;
+use kohort_group::coordinator::{ConnectionId, GroupRequest, Input, Output, RequestId};
 use kohort_group::reason::JoinReason;
 use kohort_group::topics::TopicInfo;
 use kohort_wire::ErrorCode;
+use std::sync::Arc;
 
 /// Two static members of a Stable group at generation 2, the leader first.
 fn pair(script: &mut Script) -> (String, String) {
@@ -208,4 +209,30 @@ fn a_restart_with_another_subscription_rebalances_if_it_gives_a_reason() {
         let back = script.join(request);
         assert_eq!(script.waits(back), rebalances, "{reason}");
     }
+}
+
+/// Two restarts whose records cannot be written are taken back, the later one first.
+#[test]
+fn two_restarts_that_cannot_be_stored_leave_the_oldest_id_valid() {
+    let mut script = Script::new(config());
+    let (_, b) = pair(&mut script);
+    let ask = |script: &mut Script, id: u64| {
+        let mut out = Vec::new();
+        let input = Input::Request {
+            id: RequestId(id),
+            connection: ConnectionId(1),
+            client: Arc::default(),
+            version: 9,
+            request: GroupRequest::JoinGroup(join_as("i2", "")),
+        };
+        script.coordinator.handle(script.now, input, &mut out);
+        out.iter().find_map(|output| match output {
+            Output::Append(n, _) => Some(*n),
+            _ => None,
+        })
+    };
+    let first = ask(&mut script, 1_001).unwrap();
+    assert!(ask(&mut script, 1_002).is_some());
+    script.feed(Input::AppendFailed(first, ErrorCode::NotEnoughReplicas));
+    assert_eq!(script.beat_as(Some("i2"), &b, 2), ErrorCode::None);
 }

@@ -63,7 +63,7 @@ impl Group {
         }
         self.beats(fx, &new_id);
         match self.state {
-            GroupState::Stable if !changed && self.may_stay(fx, request, led) => {
+            GroupState::Stable if !changed && self.may_stay(fx, request) => {
                 self.answer_replaced(fx, asked, Undo { old, new_id, led });
             }
             GroupState::Stable | GroupState::CompletingRebalance => {
@@ -94,10 +94,10 @@ impl Group {
         Some(old)
     }
 
-    fn may_stay(&self, fx: &Effects<'_>, request: &JoinGroupRequest, led: bool) -> bool {
+    fn may_stay(&self, fx: &Effects<'_>, request: &JoinGroupRequest) -> bool {
         let reason = Why::of(request).typed;
         let was_away = matches!(reason, Some(JoinReason::Restart | JoinReason::Lost));
-        if led && was_away && self.topics_moved(fx) {
+        if was_away && self.topics_moved(fx) {
             return false;
         }
         let asks = matches!(
@@ -113,8 +113,9 @@ impl Group {
         !asks && self.select_protocol() == self.protocol
     }
 
-    /// Whether the group's topics have other partitions than those that are assigned: while its leader was away, nobody watched. Only
-    /// a leader that gives a reason is held to it; for others Kafka leaves it to the next change (KIP-814).
+    /// Whether the group's topics have other partitions than those that are assigned: while its leader was away, nobody watched; and
+    /// what was withheld until an absent member lets go would wait for ever, for it has nothing any more. Only members that give a
+    /// reason are held to it; for others Kafka leaves it to the next change (KIP-814).
     pub(super) fn topics_moved(&self, fx: &Effects<'_>) -> bool {
         let Some(topics) = self.topics.as_ref().filter(|_| self.is_consumer()) else {
             return false;
