@@ -88,6 +88,9 @@ pub(crate) struct Ledger {
     /// The most partitions that each topic ever had.
     pub(crate) ever: BTreeMap<Topic, i32>,
     pub(crate) logs: BTreeMap<TopicPartition, Log>,
+    /// Partitions for which a zombie's commit came: it may have overtaken a later one of the same member, and put the offset back.
+    /// Kafka's protocol has nothing against that; the next commit mends it.
+    pub(crate) overtaken: BTreeSet<TopicPartition>,
     /// Appends under way.
     pub(crate) pending: VecDeque<Record>,
     /// The group as the last record of the log says, durable or not, and as the last durable one says.
@@ -107,6 +110,7 @@ impl Ledger {
             exist: BTreeSet::new(),
             ever: BTreeMap::new(),
             logs: BTreeMap::new(),
+            overtaken: BTreeSet::new(),
             pending: VecDeque::new(),
             group: None,
             durable_group: None,
@@ -289,6 +293,10 @@ impl Ledger {
             Question::Commit(commit) => Some(commit.clone()),
             Question::Join | Question::Other => None,
         };
+        if let (true, Question::Commit(commit)) = (zombie, &asked.what) {
+            let partitions = commit.offsets.iter().map(|(partition, _)| partition);
+            self.overtaken.extend(partitions.cloned());
+        }
         self.requests.insert(id, asked);
     }
 
