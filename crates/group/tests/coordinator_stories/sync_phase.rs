@@ -1,7 +1,10 @@
 //! Syncing: who gets what, and what becomes of those that are late.
 
 use super::script::{Log, Script, config, join};
+use kohort_group::coordinator::{ConnectionId, GroupRequest, Input, Output, RequestId};
 use kohort_wire::ErrorCode;
+use kohort_wire::messages::SyncGroupRequest;
+use std::sync::Arc;
 
 /// KAFKA-12898: an unchanged follower is answered at once, the leader always makes the group rebalance.
 #[test]
@@ -86,4 +89,38 @@ fn a_parked_sync_of_a_member_that_leaves_is_answered() {
     let sync = script.sync(&b, generation + 1, &[]);
     assert_eq!(script.leave(&b), ErrorCode::None);
     assert_eq!(script.synced(sync).0, ErrorCode::UnknownMemberId);
+}
+
+/// The log may take longer with the leader's assignments than members were given to sync: nobody is late then.
+#[test]
+fn a_slow_log_is_no_reason_to_remove_anybody() {
+    let mut script = Script::new(config());
+    let (a, first) = script.enter();
+    script.pass(1);
+    let generation = script.joined(first).generation_id;
+    let sync = SyncGroupRequest {
+        group_id: "g".into(),
+        generation_id: generation,
+        member_id: a.clone(),
+        protocol_type: Some("consumer".into()),
+        protocol_name: Some("range".into()),
+        ..SyncGroupRequest::default()
+    };
+    let mut out = Vec::new();
+    let input = Input::Request {
+        id: RequestId(1_001),
+        connection: ConnectionId(1),
+        client: Arc::default(),
+        version: 5,
+        request: GroupRequest::SyncGroup(sync),
+    };
+    script.coordinator.handle(script.now, input, &mut out);
+    script.pass(40_000);
+    for output in out {
+        if let Output::Append(n, _) = output {
+            script.feed(Input::Appended(n));
+        }
+    }
+    assert_eq!(script.state().group_state, "Stable");
+    assert_eq!(script.state().members.len(), 1);
 }

@@ -191,7 +191,7 @@ impl Group {
 
     // Rebalancing.
 
-    fn rebalance_timeout(&self) -> u64 {
+    pub(super) fn rebalance_timeout(&self) -> u64 {
         self.members
             .values()
             .map(|member| member.rebalance_ms)

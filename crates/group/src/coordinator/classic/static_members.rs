@@ -96,8 +96,7 @@ impl Group {
 
     fn may_stay(&self, fx: &Effects<'_>, request: &JoinGroupRequest) -> bool {
         let reason = Why::of(request).typed;
-        let was_away = matches!(reason, Some(JoinReason::Restart | JoinReason::Lost));
-        if was_away && self.topics_moved(fx) {
+        if reason.is_some() && self.topics_moved(fx) {
             return false;
         }
         let asks = matches!(

@@ -201,7 +201,15 @@ impl Group {
     /// Some members have not asked for their assignment in time: they are out, static ones too.
     pub(in crate::coordinator) fn pending_sync_over(&mut self, fx: &mut Effects<'_>) {
         let late: Vec<Arc<str>> = self.pending_sync.iter().cloned().collect();
-        if late.is_empty() || self.is(GroupState::PreparingRebalance) {
+        if self.is(GroupState::PreparingRebalance) {
+            return;
+        }
+        if late.is_empty() {
+            // All have synced, and the log takes its time with the leader's assignments.
+            if self.is(GroupState::CompletingRebalance) {
+                let alarm = Alarm::PendingSync(self.id.clone());
+                fx.alarms.set(alarm, fx.now + self.rebalance_timeout());
+            }
             return;
         }
         for id in late {
