@@ -93,9 +93,33 @@ pub(crate) struct Ledger {
     pub(crate) overtaken: BTreeSet<TopicPartition>,
     /// Appends under way.
     pub(crate) pending: VecDeque<Record>,
-    /// The group as the last record of the log says, durable or not, and as the last durable one says.
-    pub(crate) group: Option<GroupValue>,
-    durable_group: Option<GroupValue>,
+    /// The generation that the coordinator has issued last, and the one that its log brings back.
+    pub(crate) issued: Issued,
+    pub(crate) stored: Issued,
+}
+
+/// A generation, and who is or was in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Issued {
+    pub(crate) generation: i32,
+    pub(crate) members: BTreeSet<String>,
+}
+
+impl Issued {
+    fn of(value: Option<&GroupValue>) -> Self {
+        value.map_or_else(Self::default, |value| Self {
+            generation: value.generation,
+            members: value.members.iter().map(|m| m.member_id.clone()).collect(),
+        })
+    }
+
+    fn to(&mut self, generation: i32, member: &str) {
+        if generation != self.generation {
+            self.generation = generation;
+            self.members.clear();
+        }
+        self.members.insert(member.to_owned());
+    }
 }
 
 impl Ledger {
@@ -112,8 +136,8 @@ impl Ledger {
             logs: BTreeMap::new(),
             overtaken: BTreeSet::new(),
             pending: VecDeque::new(),
-            group: None,
-            durable_group: None,
+            issued: Issued::default(),
+            stored: Issued::default(),
         }
     }
 
@@ -178,18 +202,18 @@ impl Ledger {
             Fact::Answered { id, response } => self.answered(*id, response),
             Fact::Appending(record) => {
                 if let Record::Group { value, .. } = record {
-                    self.group.clone_from(value);
+                    self.issued = Issued::of(value.as_ref());
                 }
                 self.pending.push_back((*record).clone());
             }
             Fact::Durable(record) => self.durable(record),
             Fact::Undone => {
                 self.pending.clear();
-                self.group.clone_from(&self.durable_group);
+                self.issued.members.extend(self.stored.members.clone());
             }
             Fact::CoordinatorDown => {
                 self.pending.clear();
-                self.group.clone_from(&self.durable_group);
+                self.issued = self.stored.clone();
                 self.requests.clear();
                 self.answered.clear();
                 self.committing = None;
@@ -219,7 +243,8 @@ impl Ledger {
                     self.requests.insert(*id, asked);
                 }
             }
-            Fact::Unloaded | Fact::Replayed(_) | Fact::Slept { .. } => {}
+            Fact::Unloaded => self.issued = self.stored.clone(),
+            Fact::Replayed(_) | Fact::Slept { .. } => {}
         }
     }
 
@@ -346,6 +371,9 @@ impl Ledger {
             if !join.member_id.is_empty() {
                 self.ids.insert(join.member_id.clone(), asked.process);
             }
+            if join.error_code.is_none() {
+                self.issued.to(join.generation_id, &join.member_id);
+            }
             if join.error_code.is_none()
                 && !asked.zombie
                 && let Some(holder) = self.holders.get_mut(&asked.process)
@@ -362,7 +390,7 @@ impl Ledger {
             self.logs.entry(partition).or_default().committed = offset;
         }
         if let Record::Group { value, .. } = record {
-            self.durable_group.clone_from(value);
+            self.stored = Issued::of(value.as_ref());
         }
     }
 

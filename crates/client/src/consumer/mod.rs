@@ -77,7 +77,7 @@ enum Command {
 ///         Event::Error(error) => return Err(error),
 ///         Event::Closed => return Ok(()),
 ///         Event::Assigned(_) | Event::Lost(_) | Event::Rebalance { .. } => {}
-///         Event::Rebalanced(_) | Event::Warning { .. } => {}
+///         Event::Rebalanced(_) | Event::AtEnd | Event::Warning { .. } => {}
 ///     }
 /// }
 /// # }

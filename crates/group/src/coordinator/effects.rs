@@ -18,8 +18,6 @@ use std::sync::Arc;
 pub(super) enum Pending {
     /// What to answer if it fails, but for the error (the reply for success is on its way, held back by the shell).
     Reply(RequestId, Box<GroupResponse>),
-    /// The end of a join phase.
-    Generation { group: Arc<str>, generation: i32 },
     /// The leader's assignments: they hold when they are stored.
     LeaderSync {
         group: Arc<str>,

@@ -241,11 +241,6 @@ impl Coordinator {
                         });
                     }
                 }
-                Pending::Generation { group, generation } => {
-                    if let Some((group, mut fx)) = self.with_group(&group, out) {
-                        group.generation_stored(&mut fx, generation, error);
-                    }
-                }
                 Pending::LeaderSync {
                     group,
                     generation,

@@ -109,7 +109,7 @@ impl Member {
             }
             ErrorCode::FencedInstanceId => {
                 self.answer_first(Err(CommitError::Refused(code)), out);
-                self.fenced_for_good(ApiKey::OffsetCommit, out);
+                self.on_fenced(ApiKey::OffsetCommit, out);
             }
             other => self.answer_first(Err(CommitError::Refused(other)), out),
         }

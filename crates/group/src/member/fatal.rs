@@ -35,9 +35,16 @@ impl Member {
 
     /// Another process has taken the instance id over (KIP-345). Whatever this one said now would be said in the other's name: so
     /// nothing is committed, nobody leaves, and everything is lost.
-    pub(super) fn fenced_for_good(&mut self, api: ApiKey, out: &mut Vec<Output>) {
+    ///
+    /// Where the coordinator was lost before the id was stored, its successor may still know the id of this instance's time before, or
+    /// a lost join of its own may have come late: then the member asks once for a new id. Kafka's client ends there for good.
+    pub(super) fn on_fenced(&mut self, api: ApiKey, out: &mut Vec<Output>) {
         let code = ErrorCode::FencedInstanceId;
         self.abandon_round(out);
+        if std::mem::take(&mut self.membership.doubted) {
+            self.end_series();
+            return self.lose_and_rejoin(&refused(api, code), false, out);
+        }
         self.lose(&refused(api, code), false, out);
         let reason = format!(
             "another member runs with group.instance.id {}; give each process its own",

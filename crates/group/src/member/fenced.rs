@@ -79,7 +79,7 @@ impl Member {
             // Best effort: if nobody hears it, the session ends it.
             self.send_leave("the application did not poll in time", out);
         }
-        self.membership.id.clear();
+        self.membership.forget_id();
         self.state = State::Fenced;
         if self.closing.is_some() {
             self.close_now(out);

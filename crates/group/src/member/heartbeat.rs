@@ -143,7 +143,7 @@ impl Member {
                 self.end_series();
                 self.lose_and_rejoin(&refused(ApiKey::Heartbeat, code), keep_id, out);
             }
-            ErrorCode::FencedInstanceId => self.fenced_for_good(ApiKey::Heartbeat, out),
+            ErrorCode::FencedInstanceId => self.on_fenced(ApiKey::Heartbeat, out),
             other => self.beat_refused(other, out),
         }
     }

@@ -200,6 +200,7 @@ impl Member {
                 self.rounds.refused(self.now, self.pauses, &mut self.jitter);
             }
             ErrorCode::CoordinatorLoadInProgress => {
+                self.membership.doubt();
                 self.heard(self.now);
                 self.rounds.failed(self.now, self.pauses, &mut self.jitter);
             }
@@ -215,7 +216,7 @@ impl Member {
                 self.end_series();
                 self.lose_and_rejoin(&refused(ApiKey::JoinGroup, code), keep_id, out);
             }
-            ErrorCode::FencedInstanceId => self.fenced_for_good(ApiKey::JoinGroup, out),
+            ErrorCode::FencedInstanceId => self.on_fenced(ApiKey::JoinGroup, out),
             ErrorCode::InconsistentGroupProtocol
             | ErrorCode::InvalidGroupId
             | ErrorCode::InvalidSessionTimeout

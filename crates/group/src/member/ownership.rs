@@ -173,7 +173,7 @@ impl Member {
         self.leading = None;
         self.need_rejoin = false;
         if !keep_id {
-            self.membership.id.clear();
+            self.membership.forget_id();
         }
     }
 

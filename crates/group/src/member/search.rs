@@ -19,6 +19,7 @@ impl Member {
 
     /// The coordinator is elsewhere, or away: look for it, at once the first time.
     pub(super) fn forget_coordinator(&mut self) {
+        self.membership.doubt();
         if self.line.known() {
             self.line.coordinator = Coordinator::Unknown;
             self.line

@@ -110,6 +110,10 @@ impl Cause {
 pub(super) struct Membership {
     /// The member id, empty before the coordinator gave one.
     pub(super) id: String,
+    /// Whether a sync was answered under this id: before, a coordinator that is lost may forget that it gave it out.
+    pub(super) stored: bool,
+    /// Whether the coordinator was lost before the id was stored: then FENCED_INSTANCE_ID says nothing about another process.
+    pub(super) doubted: bool,
     /// The generation, −1 outside.
     pub(super) generation: i32,
     /// The assignor of the generation.
@@ -126,12 +130,31 @@ impl Membership {
     pub(super) fn new() -> Self {
         Self {
             id: String::new(),
+            stored: false,
+            doubted: false,
             generation: -1,
             protocol: String::new(),
             been: false,
             heard: Timestamp::default(),
             alone: false,
         }
+    }
+
+    /// The coordinator does not know the id (any more).
+    pub(super) fn forget_id(&mut self) {
+        self.id.clear();
+        self.stored = false;
+    }
+
+    /// The assignment has come: the coordinator has stored who is in the group.
+    pub(super) fn store(&mut self) {
+        self.stored = true;
+        self.doubted = false;
+    }
+
+    /// The coordinator was lost, or has come back.
+    pub(super) fn doubt(&mut self) {
+        self.doubted |= !self.stored;
     }
 
     /// Whether the coordinator counts it as a member of a generation.

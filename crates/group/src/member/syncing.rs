@@ -139,6 +139,7 @@ impl Member {
         let code = answer.error_code;
         match code {
             ErrorCode::None => {
+                self.membership.store();
                 self.heard(self.now);
                 self.on_assignment(answer, out);
             }
@@ -161,7 +162,7 @@ impl Member {
                 self.end_series();
                 self.lose_and_rejoin(&refused(ApiKey::SyncGroup, code), keep_id, out);
             }
-            ErrorCode::FencedInstanceId => self.fenced_for_good(ApiKey::SyncGroup, out),
+            ErrorCode::FencedInstanceId => self.on_fenced(ApiKey::SyncGroup, out),
             ErrorCode::GroupAuthorizationFailed
             | ErrorCode::InconsistentGroupProtocol
             | ErrorCode::InvalidGroupId

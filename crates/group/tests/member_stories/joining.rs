@@ -270,3 +270,25 @@ fn a_bad_configuration_names_all_its_problems() {
     );
     assert!(errors.to_string().contains("group.id is empty"));
 }
+
+/// KIP-345: an id that no assignment was stored under may be gone with the coordinator that gave it, and its successor knows the
+/// instance by the id of its time before. FENCED_INSTANCE_ID then names no other process: the member asks once for a new id. Kafka's
+/// client ends there.
+#[test]
+fn a_coordinator_that_lost_the_id_fences_nobody() {
+    let mut script = Script::new(|config| config.group_instance_id = Some("i".to_owned()));
+    script.subscribe(&["t"]);
+    let (token, _) = script.take_join();
+    script.answer_join(token, Script::join_answer(1));
+    let (token, _) = script.take_sync();
+    script.break_off(token);
+    script.pass(1_000);
+    let (token, join) = script.take_join();
+    assert_eq!(join.member_id, "m");
+    script.refuse_join(token, ErrorCode::FencedInstanceId);
+    script.pass(1_000);
+    let (token, join) = script.take_join();
+    assert_eq!(join.member_id, "");
+    script.refuse_join(token, ErrorCode::FencedInstanceId);
+    assert_eq!(script.seen().last().unwrap(), "fatal");
+}

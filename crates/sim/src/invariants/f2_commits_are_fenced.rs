@@ -4,7 +4,7 @@
 
 use super::Invariant;
 use crate::fact::Fact;
-use crate::ledger::Ledger;
+use crate::ledger::{Issued, Ledger};
 use kohort_group::coordinator::record::Record;
 
 pub(crate) struct CommitsAreFenced;
@@ -22,22 +22,13 @@ impl Invariant for CommitsAreFenced {
             .committing
             .as_ref()
             .ok_or("an offset is written that nobody has committed")?;
-        let Some(group) = &ledger.group else {
-            return Err(format!("{commit:?} is accepted, but there is no group"));
-        };
-        let member = group
-            .members
-            .iter()
-            .any(|m| m.member_id == commit.member_id);
-        if commit.generation != group.generation || !member {
+        let Issued {
+            generation,
+            members,
+        } = &ledger.issued;
+        if commit.generation != *generation || !members.contains(&commit.member_id) {
             return Err(format!(
-                "{commit:?} is accepted in generation {} of {:?}",
-                group.generation,
-                group
-                    .members
-                    .iter()
-                    .map(|m| &m.member_id)
-                    .collect::<Vec<_>>()
+                "{commit:?} is accepted in generation {generation} of {members:?}"
             ));
         }
         Ok(())

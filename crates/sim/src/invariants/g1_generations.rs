@@ -1,7 +1,7 @@
-//! G1: the generation never goes back, also over a restart of the coordinator, and one generation has one assignor.
+//! G1: the generation never goes back, and one generation has one assignor. A coordinator that is loaded goes on from the last
+//! generation whose assignment was stored, as Kafka's does: one that no member has synced in may be issued again.
 //!
-//! Would have caught a coordinator that forgets a completed join phase in a crash, and gives its generation out again with other
-//! members in it (Kafka's does).
+//! Would have caught a coordinator that gives an assigned generation out again, with other members in it, after a crash.
 
 use super::Invariant;
 use crate::fact::Fact;
@@ -19,8 +19,15 @@ impl Invariant for Generations {
         "G1 generations ascend"
     }
 
-    fn see(&mut self, _: u64, fact: &Fact<'_>, _: &Ledger) -> Result<(), String> {
-        let Fact::Sent {
+    fn see(&mut self, _: u64, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
+        if matches!(fact, Fact::CoordinatorDown | Fact::Unloaded) {
+            let stored = ledger.stored.generation;
+            if stored < self.last {
+                (self.last, self.protocol) = (stored, None);
+            }
+            return Ok(());
+        }
+        let Fact::Answered {
             response: GroupResponse::JoinGroup(join),
             ..
         } = fact
@@ -36,7 +43,8 @@ impl Invariant for Generations {
                 join.generation_id, self.last
             ));
         }
-        if join.generation_id == self.last && join.protocol_name != self.protocol {
+        let other = self.protocol.is_some() && join.protocol_name != self.protocol;
+        if join.generation_id == self.last && other {
             return Err(format!(
                 "generation {} with {:?} and with {:?}",
                 self.last, self.protocol, join.protocol_name

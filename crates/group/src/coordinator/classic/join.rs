@@ -215,7 +215,8 @@ impl Group {
                 self.try_complete_join_phase(fx);
             }
             GroupState::CompletingRebalance if self.same_protocols(&id, request) => {
-                self.reply_joined(fx, asked.id, &id);
+                let response = GroupResponse::JoinGroup(self.joined(&id));
+                fx.reply(asked.id, response);
             }
             GroupState::CompletingRebalance => {
                 self.note_cause(fx, &id, request);

@@ -2,8 +2,8 @@
 
 use super::membership::{Member, Parked};
 use super::round::Round;
-use crate::coordinator::effects::{Effects, Pending};
-use crate::coordinator::input::{Alarm, RequestId};
+use crate::coordinator::effects::Effects;
+use crate::coordinator::input::Alarm;
 use crate::coordinator::offsets::Offsets;
 use crate::coordinator::output::GroupResponse;
 use crate::coordinator::record::{GroupValue, GroupValueMember, Record};
@@ -64,8 +64,6 @@ pub(in crate::coordinator) struct Group {
     pub(in crate::coordinator) pending_join: BTreeSet<Arc<str>>,
     /// Members that have not synced in this generation.
     pub(in crate::coordinator) pending_sync: BTreeSet<Arc<str>>,
-    /// The append that stores the end of the join phase, while it is under way: nobody hears of the generation before it is durable.
-    pub(super) generation_append: Option<u64>,
     /// How many members list each protocol.
     pub(super) supporters: BTreeMap<String, usize>,
     /// How many joins are parked.
@@ -94,7 +92,6 @@ impl Group {
             static_members: BTreeMap::new(),
             pending_join: BTreeSet::new(),
             pending_sync: BTreeSet::new(),
-            generation_append: None,
             supporters: BTreeMap::new(),
             awaiting: 0,
             initial_delay: None,
@@ -344,7 +341,6 @@ impl Group {
         self.enter(fx, GroupState::CompletingRebalance);
         self.pending_sync = self.members.keys().cloned().collect();
         self.round_joined(fx);
-        self.store_generation(fx);
         let ids: Vec<Arc<str>> = self.members.keys().cloned().collect();
         for id in ids {
             let parked = self.members.get_mut(&id).and_then(|member| {
@@ -353,65 +349,13 @@ impl Group {
             });
             if let Some(parked) = parked {
                 self.awaiting -= 1;
-                self.reply_joined(fx, parked.id, &id);
+                let response = self.joined(&id);
+                fx.reply(parked.id, GroupResponse::JoinGroup(response));
             }
             self.beats(fx, &id);
         }
         let alarm = Alarm::PendingSync(self.id.clone());
         fx.alarms.set(alarm, fx.now + self.rebalance_timeout());
-    }
-
-    /// The end of a join phase is written down, with nothing assigned yet, before anybody hears of it: so no generation is issued twice,
-    /// whenever the coordinator dies. Kafka writes only when the leader has synced, and issues it again.
-    fn store_generation(&mut self, fx: &mut Effects<'_>) {
-        let record = self.record_with(|_| Bytes::new());
-        // Nor will the leader's assignments fit, which is where the members hear of it.
-        if record.too_large(fx.config.max_record_bytes) {
-            self.generation_append = None;
-            return;
-        }
-        let n = fx.append(record);
-        self.generation_append = Some(n);
-        let group = self.id.clone();
-        let generation = self.generation;
-        fx.when(n, Pending::Generation { group, generation });
-    }
-
-    /// Tells a member the generation that it is in, once that is durable.
-    pub(super) fn reply_joined(&self, fx: &mut Effects<'_>, request: RequestId, id: &Arc<str>) {
-        let response = GroupResponse::JoinGroup(self.joined(id));
-        match self.generation_append {
-            Some(n) => {
-                let refused = join_refused(ErrorCode::CoordinatorNotAvailable, id);
-                fx.reply_after(request, response, n, refused);
-            }
-            None => fx.reply(request, response),
-        }
-    }
-
-    /// The end of the join phase is durable; or it is not, and the members, who were told so, join again.
-    pub(in crate::coordinator) fn generation_stored(
-        &mut self,
-        fx: &mut Effects<'_>,
-        generation: i32,
-        error: ErrorCode,
-    ) {
-        if self.generation != generation {
-            return;
-        }
-        self.generation_append = None;
-        if !error.is_none() && self.is(GroupState::CompletingRebalance) {
-            self.leader_causes(fx, CauseKind::AppendFailed);
-            self.prepare_rebalance(fx);
-        }
-    }
-
-    /// Writes down that the rebalance has no member for its cause; the leader stands for the group.
-    pub(super) fn leader_causes(&mut self, fx: &Effects<'_>, kind: CauseKind) {
-        let leader = self.leader.as_ref().and_then(|id| self.members.get(id));
-        if let Some(leader) = leader.cloned() {
-            self.cause_of(fx, kind, &leader, None);
-        }
     }
 
     /// The protocol that most members like best among those that all list. A tie goes to the one that the member with the smallest id
@@ -538,16 +482,7 @@ impl Group {
         for id in ids {
             self.beats(fx, &id);
         }
-        // A round in which the leader had not yet synced is begun anew.
-        let interrupted = self.is(GroupState::Stable)
-            && self
-                .members
-                .values()
-                .all(|member| member.assignment.is_empty());
-        if interrupted {
-            self.leader_causes(fx, CauseKind::Recovered);
-        }
-        if interrupted || self.members.len() > fx.config.max_size {
+        if self.members.len() > fx.config.max_size {
             self.prepare_rebalance(fx);
         }
     }

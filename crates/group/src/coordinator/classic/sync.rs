@@ -156,7 +156,13 @@ impl Group {
         }
         if !error.is_none() {
             self.reset_syncs(fx, error);
-            self.leader_causes(fx, CauseKind::AppendFailed);
+            if let Some(leader) = self
+                .leader
+                .clone()
+                .and_then(|id| self.members.get(&id).cloned())
+            {
+                self.cause_of(fx, CauseKind::AppendFailed, &leader, None);
+            }
             return self.prepare_rebalance(fx);
         }
         self.enter(fx, GroupState::Stable);
