@@ -9,11 +9,30 @@ pub type Topic = Arc<str>;
 
 /// A partition of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(into = "(String, i32)", from = "(String, i32)")
+)]
 pub struct TopicPartition {
     /// The topic.
     pub topic: Topic,
     /// The partition's number.
     pub partition: i32,
+}
+
+#[cfg(feature = "serde")]
+impl From<(String, i32)> for TopicPartition {
+    fn from((topic, partition): (String, i32)) -> Self {
+        Self::new(topic, partition)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<TopicPartition> for (String, i32) {
+    fn from(partition: TopicPartition) -> Self {
+        (partition.topic.to_string(), partition.partition)
+    }
 }
 
 impl TopicPartition {

@@ -6,6 +6,11 @@ use std::ops::{Add, Sub};
 
 /// Milliseconds since the shell's start. It never goes back; the shell sees to that, whatever the wall clock does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {

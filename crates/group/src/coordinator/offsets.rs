@@ -403,10 +403,15 @@ impl Coordinator {
             .filter(|(name, _)| self.topics.get(name).is_none())
             .map(|(name, _)| name.clone())
             .collect();
+        let names: Vec<Arc<str>> = self.groups.keys().cloned().collect();
+        for name in &names {
+            if let Some((group, mut fx)) = self.with_group(name, out) {
+                group.watch_topics(&mut fx);
+            }
+        }
         if vanished.is_empty() {
             return;
         }
-        let names: Vec<Arc<str>> = self.groups.keys().cloned().collect();
         for name in names {
             let Some(group) = self.groups.get(&name) else {
                 continue;

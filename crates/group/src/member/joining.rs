@@ -56,7 +56,7 @@ impl Member {
             cause: cause.text.clone().into_owned(),
             deadline: self.now + self.config.max_poll_interval_ms,
         });
-        self.record.begin(self.now, &cause);
+        self.record.begin(self.now, &cause, &self.ownership.owned);
         if matches!(self.subscription, Some(Subscription::Pattern(_))) {
             // All members that match a pattern look at the topics when a round begins, or each would notice a new topic
             // in a round of its own (KAFKA-7126).

@@ -105,6 +105,7 @@ impl Member {
         let gone = release.waiting.intersection(partitions);
         release.waiting = release.waiting.minus(&gone);
         self.ownership.owned = self.ownership.owned.minus(&gone);
+        self.record.released(self.now, &gone);
     }
 
     /// Takes a revocation as far as it goes: commits, then says `Revoked`. True when there is none (any more).
@@ -157,6 +158,7 @@ impl Member {
         self.abandon_commits(out);
         self.conclude_release(out);
         let partitions = std::mem::take(&mut self.ownership.owned);
+        self.record.lost(self.now, &partitions);
         if !partitions.is_empty() {
             out.push(Output::Lost {
                 partitions,

@@ -107,8 +107,7 @@ impl Member {
         let interval = self.config.heartbeat_interval_ms;
         self.beat
             .quicken(self.now, interval, &mut self.jitter, self.rounds_unsettled);
-        self.record
-            .assigned(&add, &plan.revoke, &self.membership.id);
+        self.record.assigned(self.now, &add);
         out.push(Output::Assign {
             added: add,
             owned: self.ownership.owned.clone(),

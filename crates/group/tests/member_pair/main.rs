@@ -6,5 +6,6 @@ mod chaos;
 mod commits;
 mod handover;
 mod leaving;
+mod records;
 mod room;
 mod upgrade;

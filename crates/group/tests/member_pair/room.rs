@@ -6,6 +6,7 @@ use kohort_group::coordinator::{
     self, Client, ConnectionId, Coordinator, CoordinatorConfig, GroupRequest, GroupResponse,
     RequestId,
 };
+use kohort_group::history::RebalanceRecord;
 use kohort_group::member::{
     CommitError, CommitId, Input, Lane, Member, MemberConfig, Offset, Output, SendFailure,
     StateName, Subscription, Token,
@@ -60,6 +61,8 @@ pub struct Person {
     pub sent: BTreeMap<ApiKey, usize>,
     /// Whether a session or a rebalance may have gone on without it: then others may own what it still thinks it does.
     pub fenced: bool,
+    /// Its own records of rebalances.
+    pub records: Vec<RebalanceRecord>,
 }
 
 pub struct Room {
@@ -81,6 +84,10 @@ pub struct Room {
     pub strict: bool,
     pub generations: i32,
     pub up: bool,
+    /// The coordinator's records of rebalances.
+    pub records: Vec<RebalanceRecord>,
+    /// What the broker speaks.
+    pub versions: BTreeMap<ApiKey, (i16, i16)>,
 }
 
 impl Room {
@@ -102,6 +109,8 @@ impl Room {
             strict: true,
             generations: 0,
             up: true,
+            records: Vec::new(),
+            versions: versions(),
         };
         room.ask(coordinator::Input::Loaded);
         let image = room.image();
@@ -141,6 +150,7 @@ impl Room {
             starts: BTreeMap::new(),
             sent: BTreeMap::new(),
             fenced: false,
+            records: Vec::new(),
         });
         let who = self.people.len() - 1;
         let topics = self.topics.keys().map(|name| Topic::from(*name)).collect();
@@ -220,7 +230,7 @@ impl Room {
                 let found = if self.up {
                     Input::CoordinatorFound {
                         node: 1,
-                        versions: versions(),
+                        versions: self.versions.clone(),
                     }
                 } else {
                     Input::CoordinatorNotFound(ErrorCode::CoordinatorNotAvailable)
@@ -265,7 +275,8 @@ impl Room {
             Output::Closed => self.see(who, "closed".to_owned()),
             Output::Warning { text, .. } => self.see(who, format!("warning {text}")),
             Output::AutoCommitFailed(error) => self.see(who, format!("commit failed: {error}")),
-            Output::Rebalancing { .. } | Output::Rebalanced(_) => {}
+            Output::Rebalanced(record) => self.people[who].records.push(*record),
+            Output::Rebalancing { .. } => {}
         }
     }
 
@@ -350,7 +361,7 @@ impl Room {
                     } => {
                         self.held.push((after.unwrap_or(0), id, response));
                     }
-                    coordinator::Output::Rebalanced(_) => {}
+                    coordinator::Output::Rebalanced(record) => self.records.push(*record),
                 }
             }
         }

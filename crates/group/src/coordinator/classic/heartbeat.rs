@@ -51,6 +51,7 @@ impl Group {
         }
         let id: Arc<str> = request.member_id.as_str().into();
         self.sign_of_life(fx, &id);
+        self.round_overdue(fx);
         match self.state {
             GroupState::Empty => ErrorCode::UnknownMemberId,
             GroupState::PreparingRebalance => ErrorCode::RebalanceInProgress,
@@ -87,6 +88,7 @@ impl Group {
         id: &Arc<str>,
     ) {
         if self.pending_join.remove(id) {
+            self.note_absent(id);
             self.complete_after_expiry(fx);
         }
     }

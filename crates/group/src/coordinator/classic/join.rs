@@ -6,7 +6,6 @@ use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
 use crate::coordinator::{Asked, Coordinator, Output};
-use crate::history::CauseKind;
 use crate::reason::JoinReason;
 use bytes::Bytes;
 use kohort_wire::ErrorCode;
@@ -69,7 +68,8 @@ impl Coordinator {
 impl Group {
     fn join(&mut self, fx: &mut Effects<'_>, asked: &Asked, request: &JoinGroupRequest) {
         if !self.has_room(fx, request) {
-            if self.remove(fx, &request.member_id).is_some() {
+            if let Some(member) = self.remove(fx, &request.member_id) {
+                self.note_gone(fx, &member.id);
                 self.try_complete_join_phase(fx);
             }
             return fx.reply(asked.id, join_refused(ErrorCode::GroupMaxSizeReached, ""));
@@ -211,6 +211,7 @@ impl Group {
         }
         match self.state {
             GroupState::PreparingRebalance => {
+                self.note_also(fx, &id, request);
                 self.rejoin(fx, asked, request, &id);
                 self.try_complete_join_phase(fx);
             }
@@ -272,46 +273,9 @@ impl Group {
             // A client that knows no SkipAssignment must not take itself for the leader, or it would assign.
             response.leader = String::new();
             response.members = Vec::new();
+            self.unwatched = true;
         }
         fx.reply(asked.id, GroupResponse::JoinGroup(response));
-    }
-
-    /// Writes down why a known member makes the group rebalance.
-    pub(super) fn note_cause(
-        &mut self,
-        fx: &Effects<'_>,
-        id: &Arc<str>,
-        request: &JoinGroupRequest,
-    ) {
-        let why = Why::of(request);
-        let inferred = self.inferred(id, request);
-        if let Some(member) = self.members.get(id).cloned() {
-            let kind: CauseKind = Self::join_reason(&why, inferred);
-            self.cause_of(fx, kind, &member, Some(&why));
-        }
-    }
-
-    /// What a foreign client's join tells by what changed.
-    fn inferred(&self, id: &Arc<str>, request: &JoinGroupRequest) -> JoinReason {
-        let (Some(protocol), Some(member)) = (&self.protocol, self.members.get(id)) else {
-            return JoinReason::Unknown;
-        };
-        let Some(now) = request.protocols.iter().find(|p| p.name == *protocol) else {
-            return JoinReason::Upgrade;
-        };
-        let before = Subscription::decode(member.metadata(protocol));
-        let (Ok(before), Ok(now)) = (before, Subscription::decode(now.metadata.clone())) else {
-            return JoinReason::Unknown;
-        };
-        if before.topics != now.topics {
-            JoinReason::SubscriptionChanged
-        } else if before.owned != now.owned {
-            JoinReason::RevocationDone
-        } else if self.leader.as_ref() == Some(id) {
-            JoinReason::TopicMetadataChanged
-        } else {
-            JoinReason::Unknown
-        }
     }
 
     /// A known member's join is parked, in place of an earlier one. Kafka never answers the earlier one (KAFKA-20938); ours is told to

@@ -1,6 +1,6 @@
 //! LeaveGroup: members go, alone or several at once.
 
-use super::membership::Identity;
+use super::membership::{Identity, Why};
 use super::state::Group;
 use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
@@ -75,7 +75,8 @@ impl Group {
                 }
                 Ok(id) => {
                     if let Some(member) = self.remove(fx, &id) {
-                        self.cause_of(fx, CauseKind::Left, &member, None);
+                        let why = Why::in_words(entry.reason.as_deref());
+                        self.cause_of(fx, CauseKind::Left, &member, Some(&why));
                         gone = true;
                     }
                     ErrorCode::None

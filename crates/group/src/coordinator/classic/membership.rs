@@ -96,11 +96,15 @@ impl Why {
         let reason = JoinReason::from_number(request.join_reason);
         Self {
             typed: Some(reason).filter(|reason| *reason != JoinReason::Unknown),
-            text: request
-                .reason
-                .as_deref()
-                .filter(|text| !text.is_empty())
-                .map(cleaned),
+            ..Self::in_words(request.reason.as_deref())
+        }
+    }
+
+    /// Words alone, such as a LeaveGroup has (KIP-800).
+    pub(super) fn in_words(text: Option<&str>) -> Self {
+        Self {
+            typed: None,
+            text: text.filter(|text| !text.is_empty()).map(cleaned),
         }
     }
 }

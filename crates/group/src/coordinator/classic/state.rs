@@ -72,6 +72,8 @@ pub(in crate::coordinator) struct Group {
     pub(in crate::coordinator) offsets: Offsets,
     /// The topics that members of a consumer group want, if all said so in words that can be read.
     pub(in crate::coordinator) topics: Option<BTreeSet<Topic>>,
+    /// Its leader was answered as a follower (it knows no SkipAssignment), so that no member watches the topics: the coordinator does.
+    pub(super) unwatched: bool,
     /// When it entered its state, Unix milliseconds; −1 if that is not known.
     pub(in crate::coordinator) state_since: i64,
     /// Whether it was ever joined: if not, it only keeps offsets (a "simple" group).
@@ -97,6 +99,7 @@ impl Group {
             initial_delay: None,
             offsets: Offsets::default(),
             topics: None,
+            unwatched: false,
             state_since: -1,
             round: None,
         }
@@ -338,6 +341,7 @@ impl Group {
     fn begin_sync_phase(&mut self, fx: &mut Effects<'_>) {
         self.protocol = self.select_protocol();
         self.topics = self.subscribed_topics();
+        self.unwatched = false;
         self.enter(fx, GroupState::CompletingRebalance);
         self.pending_sync = self.members.keys().cloned().collect();
         self.round_joined(fx);

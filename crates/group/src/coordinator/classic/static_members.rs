@@ -8,6 +8,7 @@ use crate::coordinator::Asked;
 use crate::coordinator::effects::{Effects, Pending};
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
+use crate::history::CauseKind;
 use crate::partitions::Partitions;
 use crate::reason::JoinReason;
 use kohort_wire::ErrorCode;
@@ -61,6 +62,7 @@ impl Group {
         if self.pending_sync.remove(&old_id) {
             self.pending_sync.insert(new_id.clone());
         }
+        self.note_renamed(&old_id, &new_id);
         self.beats(fx, &new_id);
         match self.state {
             GroupState::Stable if !changed && self.may_stay(fx, request) => {
@@ -132,6 +134,15 @@ impl Group {
         given != fx.topics.partitions_of(topics)
     }
 
+    /// The topics have changed. A leader that was told to be a follower does not see it, so the coordinator sees to it (Kafka leaves
+    /// it to the next rebalance).
+    pub(in crate::coordinator) fn watch_topics(&mut self, fx: &mut Effects<'_>) {
+        if self.unwatched && self.is(GroupState::Stable) && self.topics_moved(fx) {
+            self.leader_causes(fx, CauseKind::Joined(JoinReason::TopicMetadataChanged));
+            self.prepare_rebalance(fx);
+        }
+    }
+
     fn note_replaced(&mut self, fx: &Effects<'_>, request: &JoinGroupRequest, id: &Arc<str>) {
         let why = Why::of(request);
         if let Some(member) = self.members.get(id).cloned() {
@@ -160,6 +171,7 @@ impl Group {
             response.members = Vec::new();
             if undo.led {
                 response.leader = undo.old.id.to_string();
+                self.unwatched = true;
             }
         }
         let record = self.record();
@@ -205,6 +217,7 @@ impl Group {
         if self.pending_sync.remove(&undo.new_id) {
             self.pending_sync.insert(old_id.clone());
         }
+        self.note_renamed(&undo.new_id, &old_id);
         self.count(&undo.old, true);
         self.members.insert(old_id.clone(), undo.old);
         self.beats(fx, &old_id);

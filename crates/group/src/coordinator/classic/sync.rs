@@ -83,6 +83,7 @@ impl Group {
             }
             GroupState::Stable => {
                 self.note_sync(fx, &id);
+                self.round_told(fx, &id);
                 self.synced(fx, &id);
                 let response = self.assigned(&id);
                 fx.reply(asked.id, response);
@@ -166,6 +167,7 @@ impl Group {
             return self.prepare_rebalance(fx);
         }
         self.enter(fx, GroupState::Stable);
+        self.round_assigned(fx);
         let ids: Vec<Arc<str>> = self.members.keys().cloned().collect();
         for id in ids {
             let Some(member) = self.members.get_mut(&id) else {
@@ -176,6 +178,7 @@ impl Group {
                 let response = self.assigned(&id);
                 fx.reply(parked.id, response);
                 self.beats(fx, &id);
+                self.round_told(fx, &id);
             }
         }
         self.all_synced(fx);
