@@ -60,7 +60,7 @@ pub enum CauseKind {
     SyncTimedOut,
     /// The leader's assignment could not be stored.
     AppendFailed,
-    /// The coordinator was restarted in the middle of a round.
+    /// The coordinator was restarted, and found the group larger than `group.max.size` allows.
     Recovered,
 }
 

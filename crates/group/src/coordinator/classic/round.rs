@@ -152,6 +152,14 @@ impl Group {
         }
     }
 
+    /// The rebalance has no member for its cause; the leader stands for the group.
+    pub(super) fn leader_causes(&mut self, fx: &Effects<'_>, kind: CauseKind) {
+        let leader = self.leader.as_ref().and_then(|id| self.members.get(id));
+        if let Some(leader) = leader.cloned() {
+            self.cause_of(fx, kind, &leader, None);
+        }
+    }
+
     /// The reason that a join states, or the one that its words mean, or the one that fits what it does.
     pub(super) fn join_reason(why: &Why, inferred: JoinReason) -> CauseKind {
         let words = || why.text.as_deref().and_then(JoinReason::from_text);

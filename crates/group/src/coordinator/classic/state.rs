@@ -487,6 +487,7 @@ impl Group {
             self.beats(fx, &id);
         }
         if self.members.len() > fx.config.max_size {
+            self.leader_causes(fx, CauseKind::Recovered);
             self.prepare_rebalance(fx);
         }
     }

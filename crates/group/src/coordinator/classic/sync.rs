@@ -157,13 +157,7 @@ impl Group {
         }
         if !error.is_none() {
             self.reset_syncs(fx, error);
-            if let Some(leader) = self
-                .leader
-                .clone()
-                .and_then(|id| self.members.get(&id).cloned())
-            {
-                self.cause_of(fx, CauseKind::AppendFailed, &leader, None);
-            }
+            self.leader_causes(fx, CauseKind::AppendFailed);
             return self.prepare_rebalance(fx);
         }
         self.enter(fx, GroupState::Stable);
