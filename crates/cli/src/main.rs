@@ -3,6 +3,7 @@
 //! Text goes to stdout, logs to stderr (`-v`, `RUST_LOG`). Exit status: 0 done, 1 it failed, 2 wrong usage.
 
 mod commands;
+mod demo;
 mod failure;
 mod properties;
 

@@ -18,7 +18,13 @@ pub(super) enum Cell {
 }
 
 /// Draws a partition's history as `width` cells over `span` milliseconds, as far as `now`.
-pub(super) fn draw(ledger: &Ledger, partition: i32, now: Millis, span: Millis, width: usize) -> Vec<Cell> {
+pub(super) fn draw(
+    ledger: &Ledger,
+    partition: i32,
+    now: Millis,
+    span: Millis,
+    width: usize,
+) -> Vec<Cell> {
     let stretches = ledger.stretches(partition);
     let cell_ms = span / width as f64;
     let mut cells = Vec::with_capacity(width);
@@ -40,9 +46,15 @@ fn overlap(stretch: &Stretch, from: Millis, until: Millis) -> Millis {
 }
 
 fn cell(stretches: &[Stretch], from: Millis, until: Millis) -> Cell {
-    let here: Vec<&Stretch> = stretches.iter().filter(|s| overlap(s, from, until) > 0.0).collect();
-    let gap: Millis =
-        here.iter().filter(|s| s.owner.is_none()).map(|s| overlap(s, from, until)).sum();
+    let here: Vec<&Stretch> = stretches
+        .iter()
+        .filter(|s| overlap(s, from, until) > 0.0)
+        .collect();
+    let gap: Millis = here
+        .iter()
+        .filter(|s| s.owner.is_none())
+        .map(|s| overlap(s, from, until))
+        .sum();
     let owner = here.iter().rev().find_map(|s| s.owner.clone());
     match owner {
         None if here.is_empty() => Cell::Nothing,
@@ -74,7 +86,9 @@ fn follows_long_gap(stretches: &[Stretch], owner: &str, from: Millis, until: Mil
 /// Writes the length of each short gap into the cells right of it.
 fn write_numbers(stretches: &[Stretch], cells: &mut [Cell], cell_ms: Millis) {
     for pair in stretches.windows(2) {
-        let (Some(owner), None) = (&pair[1].owner, &pair[0].owner) else { continue };
+        let (Some(owner), None) = (&pair[1].owner, &pair[0].owner) else {
+            continue;
+        };
         let ms = pair[1].from - pair[0].from;
         let at = (pair[1].from / cell_ms) as usize;
         if ms >= cell_ms || !matches!(cells.get(at), Some(Cell::HandOver(_))) {

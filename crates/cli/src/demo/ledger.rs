@@ -169,23 +169,36 @@ impl Ledger {
                 }
             }
         }
-        lane.stretches.push(Stretch { owner: Some(member.to_owned()), from: at, until: None });
+        lane.stretches.push(Stretch {
+            owner: Some(member.to_owned()),
+            from: at,
+            until: None,
+        });
     }
 
     fn ownerless(&mut self, at: Millis, member: &str, partition: i32, gap: Gap) {
         let lane = self.lanes.entry(partition).or_default();
-        let Some(last) = lane.stretches.last_mut() else { return };
+        let Some(last) = lane.stretches.last_mut() else {
+            return;
+        };
         if last.owner.as_deref() != Some(member) {
             return;
         }
         last.until = Some(at);
         lane.gone = Some((member.to_owned(), gap));
-        lane.stretches.push(Stretch { owner: None, from: at, until: None });
+        lane.stretches.push(Stretch {
+            owner: None,
+            from: at,
+            until: None,
+        });
     }
 
     fn deliver(&mut self, partition: i32, offset: i64, content: u64) {
         self.delivered_count += 1;
-        let seen = self.delivered.entry((partition, offset)).or_insert((content, 0));
+        let seen = self
+            .delivered
+            .entry((partition, offset))
+            .or_insert((content, 0));
         seen.1 += 1;
         if seen.1 == 1 {
             return;
@@ -208,19 +221,29 @@ impl Ledger {
     /// The partitions that `member` owns now.
     pub(super) fn owned(&self, member: &str) -> Vec<i32> {
         let owns = |lane: &Lane| {
-            lane.stretches.last().is_some_and(|s| s.owner.as_deref() == Some(member))
+            lane.stretches
+                .last()
+                .is_some_and(|s| s.owner.as_deref() == Some(member))
         };
-        self.lanes.iter().filter(|(_, lane)| owns(lane)).map(|(p, _)| *p).collect()
+        self.lanes
+            .iter()
+            .filter(|(_, lane)| owns(lane))
+            .map(|(p, _)| *p)
+            .collect()
     }
 
     /// Whether every partition has an owner now.
     pub(super) fn all_owned(&self) -> bool {
-        self.lanes.values().all(|lane| lane.stretches.last().is_some_and(|s| s.owner.is_some()))
+        self.lanes
+            .values()
+            .all(|lane| lane.stretches.last().is_some_and(|s| s.owner.is_some()))
     }
 
     /// The stretches of a partition, the first one first.
     pub(super) fn stretches(&self, partition: i32) -> &[Stretch] {
-        self.lanes.get(&partition).map_or(&[], |lane| &lane.stretches)
+        self.lanes
+            .get(&partition)
+            .map_or(&[], |lane| &lane.stretches)
     }
 
     /// Everything that moved so far, in order.
@@ -245,8 +268,15 @@ impl Ledger {
 
     /// Adds everything up at `now`, against what was `produced`: (partition, offset) → content.
     pub(super) fn totals(&self, now: Millis, produced: &BTreeMap<(i32, i64), u64>) -> Totals {
-        let came_out = |key, content| self.delivered.get(key).is_some_and(|seen| seen.0 == content);
-        let delivered = produced.iter().filter(|(key, content)| came_out(key, **content)).count();
+        let came_out = |key, content| {
+            self.delivered
+                .get(key)
+                .is_some_and(|seen| seen.0 == content)
+        };
+        let delivered = produced
+            .iter()
+            .filter(|(key, content)| came_out(key, **content))
+            .count();
         let phantom = |key, seen: &(u64, usize)| produced.get(key) != Some(&seen.0);
         let mut totals = Totals {
             produced: produced.len(),
@@ -254,7 +284,11 @@ impl Ledger {
             repeated: self.repeated,
             repeated_after_crash: self.repeated_after_crash,
             missing: produced.len() - delivered,
-            phantom: self.delivered.iter().filter(|(key, seen)| phantom(key, seen)).count(),
+            phantom: self
+                .delivered
+                .iter()
+                .filter(|(key, seen)| phantom(key, seen))
+                .count(),
             two_owners: self.two_owners.len(),
             ..Totals::default()
         };
@@ -325,7 +359,10 @@ mod tests {
         ledger.write(3.0, "s", Happened::Back);
         ledger.write(4.0, "s", Happened::Assigned(vec![0]));
         let totals = ledger.totals(9.0, &produced(0));
-        assert_eq!((totals.away_partition_ms, totals.ownerless_partition_ms), (2.0, 0.0));
+        assert_eq!(
+            (totals.away_partition_ms, totals.ownerless_partition_ms),
+            (2.0, 0.0)
+        );
     }
 
     #[test]
@@ -337,7 +374,12 @@ mod tests {
         }
         let totals = ledger.totals(9.0, &produced(3));
         assert_eq!(
-            (totals.delivered, totals.missing, totals.repeated, totals.phantom),
+            (
+                totals.delivered,
+                totals.missing,
+                totals.repeated,
+                totals.phantom
+            ),
             (2, 1, 1, 1)
         );
         assert!(!totals.sound());

@@ -25,7 +25,10 @@ impl Shown {
             started: now - lasted,
             ended: now,
             rounds: record.rounds,
-            cause: record.causes.first().map_or_else(|| "unknown".into(), cause),
+            cause: record
+                .causes
+                .first()
+                .map_or_else(|| "unknown".into(), cause),
             waited_for: record
                 .waited_for
                 .iter()
@@ -43,7 +46,10 @@ pub(super) fn name(member_id: &str) -> &str {
 }
 
 fn cause(cause: &Cause) -> String {
-    let who = cause.instance_id.as_deref().unwrap_or_else(|| name(&cause.member_id));
+    let who = cause
+        .instance_id
+        .as_deref()
+        .unwrap_or_else(|| name(&cause.member_id));
     match cause.kind {
         CauseKind::Joined(reason) => format!("{who} joined: {reason}"),
         CauseKind::Left => format!("{who} left"),
@@ -58,14 +64,28 @@ fn cause(cause: &Cause) -> String {
 /// The moves that belong to rebalance `index`: those between its beginning and the next one's.
 pub(super) fn moves<'a>(all: &'a [Shown], index: usize, ledger: &'a Ledger) -> Vec<&'a Moved> {
     let from = if index == 0 { 0.0 } else { all[index].started };
-    let until = all.get(index + 1).map_or(Millis::INFINITY, |next| next.started);
-    ledger.moves().iter().filter(|m| from <= m.at && m.at < until).collect()
+    let until = all
+        .get(index + 1)
+        .map_or(Millis::INFINITY, |next| next.started);
+    ledger
+        .moves()
+        .iter()
+        .filter(|m| from <= m.at && m.at < until)
+        .collect()
 }
 
 /// One line about a rebalance.
 pub(super) fn line(shown: &Shown, moves: &[&Moved]) -> String {
-    let rounds = if shown.rounds == 1 { "1 round" } else { "2 rounds" };
-    let rounds = if shown.rounds > 2 { format!("{} rounds", shown.rounds) } else { rounds.into() };
+    let rounds = if shown.rounds == 1 {
+        "1 round"
+    } else {
+        "2 rounds"
+    };
+    let rounds = if shown.rounds > 2 {
+        format!("{} rounds", shown.rounds)
+    } else {
+        rounds.into()
+    };
     let waited = match shown.waited_for.first() {
         Some((member, ms)) => format!(", waited {ms} ms for {member}"),
         None => String::new(),
@@ -93,12 +113,18 @@ fn moved(moves: &[&Moved]) -> String {
                 Gap::Crashed => " after the crash",
                 Gap::Away => " away",
             };
-            format!("{} {}→{} {:.0} ms{why}", m.partition, m.from, m.to, m.ownerless_ms)
+            format!(
+                "{} {}→{} {:.0} ms{why}",
+                m.partition, m.from, m.to, m.ownerless_ms
+            )
         })
         .collect();
     if moves.len() > 4 {
         let longest = moves.iter().map(|m| m.ownerless_ms).fold(0.0, Millis::max);
-        parts.push(format!("… {} in all, the longest {longest:.0} ms", moves.len()));
+        parts.push(format!(
+            "… {} in all, the longest {longest:.0} ms",
+            moves.len()
+        ));
     }
     format!("moved {}", parts.join(", "))
 }

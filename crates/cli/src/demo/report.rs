@@ -22,13 +22,23 @@ pub(super) fn text(tracks: &[Track], now: Millis) -> String {
     };
     row("records produced", &|t| t.produced.to_string());
     row("records delivered", &|t| t.delivered.to_string());
-    row("  repeated after the crash", &|t| t.repeated_after_crash.to_string());
-    row("  repeated for another reason", &|t| (t.repeated - t.repeated_after_crash).to_string());
+    row("  repeated after the crash", &|t| {
+        t.repeated_after_crash.to_string()
+    });
+    row("  repeated for another reason", &|t| {
+        (t.repeated - t.repeated_after_crash).to_string()
+    });
     row("  missing", &|t| t.missing.to_string());
     row("moments with two owners", &|t| t.two_owners.to_string());
-    row("partition-ms without an owner: hand-overs", &|t| format!("{:.0}", t.ownerless_partition_ms));
-    row("  the crashed member's", &|t| format!("{:.0}", t.crashed_partition_ms));
-    row("  the restarting static member's", &|t| format!("{:.0}", t.away_partition_ms));
+    row("partition-ms without an owner: hand-overs", &|t| {
+        format!("{:.0}", t.ownerless_partition_ms)
+    });
+    row("  the crashed member's", &|t| {
+        format!("{:.0}", t.crashed_partition_ms)
+    });
+    row("  the restarting static member's", &|t| {
+        format!("{:.0}", t.away_partition_ms)
+    });
     for track in tracks {
         for error in &track.errors {
             out += &format!("{}: {error}\n", track.mode);
@@ -46,7 +56,9 @@ pub(super) fn text(tracks: &[Track], now: Millis) -> String {
 
 /// The verdict in a sentence.
 pub(super) fn verdict(tracks: &[Track], now: Millis) -> String {
-    let [main, beside, ..] = tracks else { return String::new() };
+    let [main, beside, ..] = tracks else {
+        return String::new();
+    };
     let (ours, theirs) = (main.totals(now), beside.totals(now));
     let ratio = theirs.ownerless_partition_ms / ours.ownerless_partition_ms.max(1.0);
     format!(
@@ -67,8 +79,9 @@ pub(super) fn object(tracks: &[Track], now: Millis) -> Value {
 
 fn one(track: &Track, now: Millis) -> Value {
     let totals = track.totals(now);
-    let rebalances: Vec<Value> =
-        (0..track.rebalances.len()).map(|index| rebalance(track, index)).collect();
+    let rebalances: Vec<Value> = (0..track.rebalances.len())
+        .map(|index| rebalance(track, index))
+        .collect();
     json!({
         "mode": track.mode,
         "produced": totals.produced,
@@ -105,8 +118,11 @@ fn rebalance(track: &Track, index: usize) -> Value {
             })
         })
         .collect();
-    let waited: Vec<Value> =
-        shown.waited_for.iter().map(|(member, ms)| json!({"member": member, "ms": ms})).collect();
+    let waited: Vec<Value> = shown
+        .waited_for
+        .iter()
+        .map(|(member, ms)| json!({"member": member, "ms": ms}))
+        .collect();
     json!({
         "generation": shown.generation,
         "cause": shown.cause,

@@ -30,7 +30,9 @@ pub(super) struct Screen {
 impl Screen {
     /// Reserves room below the cursor.
     pub(super) fn open(partitions: i32, colour: bool) -> std::io::Result<Self> {
-        let height = u16::try_from(partitions).unwrap_or(u16::MAX).saturating_add(12);
+        let height = u16::try_from(partitions)
+            .unwrap_or(u16::MAX)
+            .saturating_add(12);
         let (_, rows) = ratatui::crossterm::terminal::size()?;
         let viewport = Viewport::Inline(height.min(rows.saturating_sub(1)));
         let terminal = ratatui::try_init_with_options(TerminalOptions { viewport })?;
@@ -40,9 +42,15 @@ impl Screen {
     }
 
     /// Draws the tracks as they are at `now`.
-    pub(super) fn draw(&mut self, tracks: &[Track], now: Millis, span: Millis) -> std::io::Result<()> {
+    pub(super) fn draw(
+        &mut self,
+        tracks: &[Track],
+        now: Millis,
+        span: Millis,
+    ) -> std::io::Result<()> {
         let colour = self.colour;
-        self.terminal.draw(|frame| picture(frame, tracks, now, span, colour))?;
+        self.terminal
+            .draw(|frame| picture(frame, tracks, now, span, colour))?;
         Ok(())
     }
 
@@ -62,7 +70,14 @@ fn picture(frame: &mut Frame<'_>, tracks: &[Track], now: Millis, span: Millis, c
     }
 }
 
-fn panel(frame: &mut Frame<'_>, track: &Track, area: Rect, now: Millis, span: Millis, colour: bool) {
+fn panel(
+    frame: &mut Frame<'_>,
+    track: &Track,
+    area: Rect,
+    now: Millis,
+    span: Millis,
+    colour: bool,
+) {
     let totals = track.totals(now);
     let title = format!(
         " {} · {:.0} partition-ms without an owner ",
@@ -72,16 +87,29 @@ fn panel(frame: &mut Frame<'_>, track: &Track, area: Rect, now: Millis, span: Mi
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let rows = u16::try_from(track.partitions).unwrap_or(u16::MAX);
-    let [lanes_area, axis_area, list_area] =
-        Layout::vertical([Constraint::Length(rows), Constraint::Length(1), Constraint::Min(0)])
-            .areas(inner);
+    let [lanes_area, axis_area, list_area] = Layout::vertical([
+        Constraint::Length(rows),
+        Constraint::Length(1),
+        Constraint::Min(0),
+    ])
+    .areas(inner);
     let width = usize::from(inner.width.saturating_sub(4));
     let lines: Vec<Line<'_>> = (0..track.partitions)
-        .map(|p| lane(track, p, &lanes::draw(&track.ledger, p, now, span, width), colour))
+        .map(|p| {
+            lane(
+                track,
+                p,
+                &lanes::draw(&track.ledger, p, now, span, width),
+                colour,
+            )
+        })
         .collect();
     frame.render_widget(Paragraph::new(lines), lanes_area);
     frame.render_widget(Paragraph::new(axis(width, span)), axis_area);
-    frame.render_widget(Paragraph::new(list(track, now, usize::from(list_area.height))), list_area);
+    frame.render_widget(
+        Paragraph::new(list(track, now, usize::from(list_area.height))),
+        list_area,
+    );
 }
 
 fn lane<'a>(track: &Track, partition: i32, cells: &[Cell], colour: bool) -> Line<'a> {
@@ -101,14 +129,22 @@ fn letter(owner: &str) -> String {
 }
 
 fn hue(track: &Track, owner: &str) -> Color {
-    let index = track.names.iter().position(|name| name == owner).unwrap_or(0);
+    let index = track
+        .names
+        .iter()
+        .position(|name| name == owner)
+        .unwrap_or(0);
     COLOURS[index % COLOURS.len()]
 }
 
 fn style(track: &Track, owner: &str, colour: bool) -> Style {
     if colour {
         let hue = hue(track, owner);
-        Style::default().fg(hue).bg(hue).add_modifier(Modifier::DIM).fg(Color::Black)
+        Style::default()
+            .fg(hue)
+            .bg(hue)
+            .add_modifier(Modifier::DIM)
+            .fg(Color::Black)
     } else {
         Style::default()
     }
@@ -116,7 +152,10 @@ fn style(track: &Track, owner: &str, colour: bool) -> Style {
 
 fn mark(track: &Track, owner: &str, colour: bool) -> Style {
     if colour {
-        Style::default().fg(Color::White).bg(hue(track, owner)).add_modifier(Modifier::BOLD)
+        Style::default()
+            .fg(Color::White)
+            .bg(hue(track, owner))
+            .add_modifier(Modifier::BOLD)
     } else {
         Style::default().add_modifier(Modifier::BOLD)
     }
@@ -132,7 +171,10 @@ fn axis<'a>(width: usize, span: Millis) -> Line<'a> {
             }
         }
     }
-    Line::styled(text.into_iter().collect::<String>(), Style::default().add_modifier(Modifier::DIM))
+    Line::styled(
+        text.into_iter().collect::<String>(),
+        Style::default().add_modifier(Modifier::DIM),
+    )
 }
 
 fn list<'a>(track: &Track, now: Millis, height: usize) -> Vec<Line<'a>> {

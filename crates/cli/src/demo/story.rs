@@ -43,8 +43,13 @@ impl Story {
     /// The story for `members` at the beginning (at least 3), stretched for a session of `session_ms`.
     pub(super) fn new(members: usize, session_ms: u64) -> Self {
         let name = |i: usize| letter(i);
-        let mut scenes: Vec<Scene> =
-            (0..members).map(|i| Scene { at_ms: 0, member: name(i), act: Act::Start }).collect();
+        let mut scenes: Vec<Scene> = (0..members)
+            .map(|i| Scene {
+                at_ms: 0,
+                member: name(i),
+                act: Act::Start,
+            })
+            .collect();
         let mut then = |at_ms, member: String, act| scenes.push(Scene { at_ms, member, act });
         let fixed = name(1);
         then(4_500, name(members), Act::Start);
@@ -71,7 +76,11 @@ impl Story {
 /// a, b, c, …, z, a1, b1, …
 fn letter(i: usize) -> String {
     let letter = char::from(b'a' + (i % 26) as u8);
-    if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
+    if i < 26 {
+        letter.to_string()
+    } else {
+        format!("{letter}{}", i / 26)
+    }
 }
 
 impl Scene {
