@@ -26,6 +26,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(commands::demo::Arguments),
     Broker(commands::broker::Arguments),
     Consume(commands::consume::Arguments),
     Produce(commands::produce::Arguments),
@@ -36,6 +37,7 @@ enum Command {
 impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
+            Command::Demo(arguments) => commands::demo::run(arguments).await,
             Command::Broker(arguments) => commands::broker::run(arguments).await,
             Command::Consume(arguments) => commands::consume::run(arguments).await,
             Command::Produce(arguments) => commands::produce::run(arguments).await,

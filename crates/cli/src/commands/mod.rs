@@ -1,8 +1,9 @@
 //! One file per command.
 
 pub(crate) mod broker;
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod consume;
+pub(crate) mod demo;
 pub(crate) mod lab;
 pub(crate) mod produce;
 pub(crate) mod topic;

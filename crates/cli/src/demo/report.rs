@@ -139,3 +139,34 @@ fn rebalance(track: &Track, index: usize) -> Value {
 fn round(ms: Millis) -> f64 {
     (ms * 1000.0).round() / 1000.0
 }
+
+/// Plain lines, where there is no terminal to draw on: each rebalance once, when what it moved has arrived.
+pub(super) struct Plain {
+    /// How many rebalances of each track have been printed.
+    printed: Vec<usize>,
+}
+
+/// A rebalance is printed when it is over for so long.
+const ARRIVED_MS: Millis = 1_500.0;
+
+impl Plain {
+    pub(super) fn new(tracks: usize) -> Self {
+        Self {
+            printed: vec![0; tracks],
+        }
+    }
+
+    /// Prints what is new and settled at `now`.
+    pub(super) fn print(&mut self, tracks: &[Track], now: Millis) {
+        for (track, printed) in tracks.iter().zip(&mut self.printed) {
+            while let Some(shown) = track.rebalances.get(*printed) {
+                if shown.ended + ARRIVED_MS > now {
+                    break;
+                }
+                let moves = rebalances::moves(&track.rebalances, *printed, &track.ledger);
+                println!("{:>11}  {}", track.mode, rebalances::line(shown, &moves));
+                *printed += 1;
+            }
+        }
+    }
+}

@@ -67,3 +67,25 @@ impl Track {
         self.ledger.delivered_once() >= self.produced.len()
     }
 }
+
+impl Track {
+    /// A rebalance has ended. One that only follows up the last one (a member has released what it was told to) belongs to it.
+    pub(super) fn rebalanced(&mut self, shown: Shown, follows: bool) {
+        if self
+            .rebalances
+            .last()
+            .is_some_and(|last| last.generation >= shown.generation)
+        {
+            return;
+        }
+        match self.rebalances.last_mut() {
+            Some(last) if follows => {
+                last.generation = shown.generation;
+                last.ended = shown.ended;
+                last.rounds += shown.rounds;
+                last.waited_for.extend(shown.waited_for);
+            }
+            _ => self.rebalances.push(shown),
+        }
+    }
+}
