@@ -95,7 +95,6 @@ pub(super) struct Ledger {
     repeated_after_crash: usize,
     two_owners: Vec<(i32, String, String, Millis)>,
     moves: Vec<Moved>,
-    delivered_count: usize,
 }
 
 impl Ledger {
@@ -194,7 +193,6 @@ impl Ledger {
     }
 
     fn deliver(&mut self, partition: i32, offset: i64, content: u64) {
-        self.delivered_count += 1;
         let seen = self
             .delivered
             .entry((partition, offset))
@@ -254,11 +252,6 @@ impl Ledger {
     /// Where two live members held a partition: partition, the one, the other, when.
     pub(super) fn two_owners(&self) -> &[(i32, String, String, Millis)] {
         &self.two_owners
-    }
-
-    /// How many records came out so far, repeated ones included.
-    pub(super) fn delivered(&self) -> usize {
-        self.delivered_count
     }
 
     /// How many different records came out so far.

@@ -100,31 +100,47 @@ pub(super) fn line(shown: &Shown, moves: &[&Moved]) -> String {
     )
 }
 
+/// What changed hands, and what stopped only to go on with the same owner.
 fn moved(moves: &[&Moved]) -> String {
-    if moves.is_empty() {
-        return "nothing moved".into();
+    let (moved, stopped): (Vec<&Moved>, Vec<&Moved>) = moves.iter().partition(|m| m.from != m.to);
+    let mut parts: Vec<String> = Vec::new();
+    if !moved.is_empty() {
+        let mut each: Vec<String> = moved.iter().take(SHOWN).map(|m| one(m)).collect();
+        if moved.len() > SHOWN {
+            each.push(format!("… {} in all, {}", moved.len(), longest(&moved)));
+        }
+        parts.push(format!("moved {}", each.join(", ")));
     }
-    let mut parts: Vec<String> = moves
-        .iter()
-        .take(4)
-        .map(|m| {
-            let why = match m.gap {
-                Gap::HandOver => "",
-                Gap::Crashed => " after the crash",
-                Gap::Away => " away",
-            };
-            format!(
-                "{} {}→{} {:.0} ms{why}",
-                m.partition, m.from, m.to, m.ownerless_ms
-            )
-        })
-        .collect();
-    if moves.len() > 4 {
-        let longest = moves.iter().map(|m| m.ownerless_ms).fold(0.0, Millis::max);
+    if !stopped.is_empty() {
+        let word = if moved.is_empty() { "" } else { "more " };
         parts.push(format!(
-            "… {} in all, the longest {longest:.0} ms",
-            moves.len()
+            "{} {word}stopped without moving, {}",
+            stopped.len(),
+            longest(&stopped)
         ));
     }
-    format!("moved {}", parts.join(", "))
+    if parts.is_empty() {
+        return "nothing moved, nothing stopped".into();
+    }
+    parts.join("; ")
+}
+
+/// So many moves are spelled out.
+const SHOWN: usize = 4;
+
+fn one(moved: &Moved) -> String {
+    let why = match moved.gap {
+        Gap::HandOver => "",
+        Gap::Crashed => " after the crash",
+        Gap::Away => " away",
+    };
+    format!(
+        "{} {}→{} {:.0} ms{why}",
+        moved.partition, moved.from, moved.to, moved.ownerless_ms
+    )
+}
+
+fn longest(moves: &[&Moved]) -> String {
+    let longest = moves.iter().map(|m| m.ownerless_ms).fold(0.0, Millis::max);
+    format!("for up to {longest:.0} ms")
 }

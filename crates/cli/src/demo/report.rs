@@ -147,7 +147,7 @@ pub(super) struct Plain {
 }
 
 /// A rebalance is printed when it is over for so long.
-const ARRIVED_MS: Millis = 1_500.0;
+const ARRIVED_MS: Millis = 400.0;
 
 impl Plain {
     pub(super) fn new(tracks: usize) -> Self {
