@@ -120,14 +120,14 @@ impl Demo {
         };
         let topic = format!("demo-{unique}");
         let settings = |mode: Mode, group: &str| {
-            let mut settings = Settings::default();
-            settings.bootstrap = address
-                .split(',')
-                .map(|one| one.trim().to_owned())
-                .collect();
-            settings.group_id = Some(group.to_owned());
-            settings.session_timeout_ms = session;
-            settings.auto_offset_reset = Reset::Earliest;
+            let bootstrap = address.split(',').map(|one| one.trim().to_owned());
+            let mut settings = Settings {
+                bootstrap: bootstrap.collect(),
+                group_id: Some(group.to_owned()),
+                session_timeout_ms: session,
+                auto_offset_reset: Reset::Earliest,
+                ..Settings::default()
+            };
             mode.apply(&mut settings);
             settings
         };

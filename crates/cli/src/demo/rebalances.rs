@@ -2,6 +2,7 @@
 
 use super::ledger::{Gap, Ledger, Millis, Moved};
 use kohort_group::history::{Cause, CauseKind, RebalanceRecord};
+use kohort_group::reason::JoinReason;
 
 /// A rebalance, on the story's clock.
 #[derive(Clone, Debug)]
@@ -51,6 +52,9 @@ fn cause(cause: &Cause) -> String {
         .as_deref()
         .unwrap_or_else(|| name(&cause.member_id));
     match cause.kind {
+        CauseKind::Joined(JoinReason::SubscriptionChanged) if cause.text.is_some() => {
+            format!("{who}: {}", cause.text.as_deref().unwrap_or_default())
+        }
         CauseKind::Joined(reason) => format!("{who} joined: {reason}"),
         CauseKind::Left => format!("{who} left"),
         CauseKind::SessionExpired => format!("{who} gave no sign of life"),
@@ -71,44 +75,59 @@ pub(super) fn moves<'a>(all: &'a [Shown], index: usize, ledger: &'a Ledger) -> V
         .moves()
         .iter()
         .filter(|m| from <= m.at && m.at < until)
+        // A static member that is back took no rebalance to get what was its own.
+        .filter(|m| m.gap != Gap::Away || m.from != m.to)
         .collect()
 }
 
 /// One line about a rebalance.
 pub(super) fn line(shown: &Shown, moves: &[&Moved]) -> String {
-    let rounds = if shown.rounds == 1 {
-        "1 round"
-    } else {
-        "2 rounds"
-    };
-    let rounds = if shown.rounds > 2 {
-        format!("{} rounds", shown.rounds)
-    } else {
-        rounds.into()
-    };
-    let waited = match shown.waited_for.first() {
-        Some((member, ms)) => format!(", waited {ms} ms for {member}"),
-        None => String::new(),
-    };
     format!(
-        "{:5.1} s  generation {}: {} ({rounds}, {:.0} ms{waited})  {}",
+        "{:5.1} s  generation {}: {} ({}, {:.0} ms{})  {}",
         shown.started / 1000.0,
         shown.generation,
         shown.cause,
+        rounds(shown),
         shown.ended - shown.started,
+        waited(shown),
         moved(moves)
     )
 }
 
+/// The same for a narrow place, without the moves.
+pub(super) fn short(shown: &Shown) -> String {
+    format!(
+        "{:5.1} s  {}, {}{}",
+        shown.started / 1000.0,
+        shown.cause,
+        rounds(shown),
+        waited(shown)
+    )
+}
+
+fn rounds(shown: &Shown) -> String {
+    match shown.rounds {
+        1 => "1 round".into(),
+        more => format!("{more} rounds"),
+    }
+}
+
+/// Whom the others waited for longest.
+fn waited(shown: &Shown) -> String {
+    match shown.waited_for.iter().max_by_key(|(_, ms)| *ms) {
+        Some((member, ms)) => format!(", waited {ms} ms for {member}"),
+        None => String::new(),
+    }
+}
+
 /// What changed hands, and what stopped only to go on with the same owner.
-fn moved(moves: &[&Moved]) -> String {
+pub(super) fn moved(moves: &[&Moved]) -> String {
     let (moved, stopped): (Vec<&Moved>, Vec<&Moved>) = moves.iter().partition(|m| m.from != m.to);
     let mut parts: Vec<String> = Vec::new();
-    if !moved.is_empty() {
-        let mut each: Vec<String> = moved.iter().take(SHOWN).map(|m| one(m)).collect();
-        if moved.len() > SHOWN {
-            each.push(format!("… {} in all, {}", moved.len(), longest(&moved)));
-        }
+    if moved.len() > SHOWN {
+        parts.push(format!("{} moved, {}", moved.len(), longest(&moved)));
+    } else if !moved.is_empty() {
+        let each: Vec<String> = moved.iter().map(|m| one(m)).collect();
         parts.push(format!("moved {}", each.join(", ")));
     }
     if !stopped.is_empty() {
@@ -125,7 +144,7 @@ fn moved(moves: &[&Moved]) -> String {
     parts.join("; ")
 }
 
-/// So many moves are spelled out.
+/// Up to so many moves are spelled out.
 const SHOWN: usize = 4;
 
 fn one(moved: &Moved) -> String {

@@ -32,7 +32,7 @@ impl Screen {
     pub(super) fn open(partitions: i32, colour: bool) -> std::io::Result<Self> {
         let height = u16::try_from(partitions)
             .unwrap_or(u16::MAX)
-            .saturating_add(12);
+            .saturating_add(16);
         let (_, rows) = ratatui::crossterm::terminal::size()?;
         let viewport = Viewport::Inline(height.min(rows.saturating_sub(1)));
         let terminal = ratatui::try_init_with_options(TerminalOptions { viewport })?;
@@ -56,8 +56,11 @@ impl Screen {
 
     /// Leaves the last picture and goes below it.
     pub(super) fn close(mut self) {
-        let _ = self.terminal.insert_before(0, |_| {});
+        let bottom = self.terminal.get_frame().area().bottom();
         ratatui::restore();
+        drop(self.terminal);
+        let below = ratatui::crossterm::cursor::MoveTo(0, bottom.saturating_sub(1));
+        let _ = ratatui::crossterm::execute!(std::io::stdout(), below);
         println!();
     }
 }
@@ -178,12 +181,16 @@ fn axis<'a>(width: usize, span: Millis) -> Line<'a> {
 }
 
 fn list<'a>(track: &Track, now: Millis, height: usize) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'_>> = (0..track.rebalances.len())
-        .map(|i| {
-            let moves = rebalances::moves(&track.rebalances, i, &track.ledger);
-            Line::raw(rebalances::line(&track.rebalances[i], &moves))
-        })
-        .collect();
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for (i, shown) in track.rebalances.iter().enumerate() {
+        let moves = rebalances::moves(&track.rebalances, i, &track.ledger);
+        lines.push(Line::raw(rebalances::short(shown)));
+        let moved = format!("         {}", rebalances::moved(&moves));
+        lines.push(Line::styled(
+            moved,
+            Style::default().add_modifier(Modifier::DIM),
+        ));
+    }
     if let Some(act) = &track.act {
         lines.push(Line::styled(
             format!("{:5.1} s  {act}", now / 1000.0),
