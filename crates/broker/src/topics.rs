@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Where coordinators keep their records.
 pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
+/// Where coordinators publish what happened in each rebalance.
+pub(crate) const REBALANCES_TOPIC: &str = "__kohort_rebalances";
 /// Kafka refuses larger batches of work as a policy; here it also bounds memory.
 const MOST_PARTITIONS: usize = 10_000;
 
@@ -33,7 +35,7 @@ pub(crate) struct Topic {
 impl Topic {
     /// Whether it is the broker's own.
     pub(crate) fn is_internal(&self) -> bool {
-        self.name == OFFSETS_TOPIC
+        self.name == OFFSETS_TOPIC || self.name == REBALANCES_TOPIC
     }
 
     pub(crate) fn partition(&self, index: i32) -> Option<&Arc<Partition>> {

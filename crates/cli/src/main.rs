@@ -31,6 +31,7 @@ enum Command {
     Consume(commands::consume::Arguments),
     Produce(commands::produce::Arguments),
     Topic(commands::topic::Arguments),
+    Explain(commands::explain::Arguments),
     Lab(commands::lab::Arguments),
 }
 
@@ -42,6 +43,7 @@ impl Command {
             Command::Consume(arguments) => commands::consume::run(arguments).await,
             Command::Produce(arguments) => commands::produce::run(arguments).await,
             Command::Topic(arguments) => commands::topic::run(arguments).await,
+            Command::Explain(arguments) => commands::explain::run(arguments).await,
             Command::Lab(arguments) => commands::lab::run(arguments).await,
         }
     }

@@ -1,5 +1,6 @@
 //! The coordinators: one for each partition of the offsets topic, made when it is first needed.
 
+mod published;
 mod shard;
 
 pub(crate) use shard::OnRebalance;
@@ -8,9 +9,10 @@ use crate::clock::Clock;
 use crate::node::{Exchange, Node};
 use crate::router::Session;
 use crate::settings::Settings;
-use crate::topics::{OFFSETS_TOPIC, Refusal, Topics};
+use crate::topics::{OFFSETS_TOPIC, REBALANCES_TOPIC, Refusal, Topics};
 use kohort_group::coordinator::{ConnectionId, Coordinator, GroupRequest, GroupResponse, Input};
 use kohort_group::topics::{TopicImage, TopicInfo};
+use published::Published;
 use shard::Shard;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -52,6 +54,9 @@ impl Groups {
         let Some(offsets) = topics.get(OFFSETS_TOPIC) else {
             return;
         };
+        if let Err((_, why)) = self.ensure_topic(topics) {
+            tracing::warn!("rebalances will not be published: {why}");
+        }
         for partition in &offsets.partitions {
             if partition.log().end_offset() > 0 {
                 self.shard(topics, partition.index as usize);
@@ -59,23 +64,36 @@ impl Groups {
         }
     }
 
-    /// Makes the offsets topic when it is needed for the first time, as Kafka does.
+    /// Makes the topics of the coordinators when they are needed for the first time, as Kafka does.
     pub(crate) fn ensure_topic(&self, topics: &Topics) -> Result<(), Refusal> {
-        if topics.get(OFFSETS_TOPIC).is_some() {
-            return Ok(());
-        }
         let segment = self.settings.offsets_topic_segment_bytes.to_string();
         let configs = [("cleanup.policy", "compact"), ("segment.bytes", &segment)];
-        let configs = configs
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into();
         let partitions = self.settings.offsets_topic_num_partitions;
-        match topics.create(OFFSETS_TOPIC, partitions, configs, false, self.clock.wall()) {
+        // The second one first: where the offsets topic is, both are.
+        self.make(topics, REBALANCES_TOPIC, 1, &published::CONFIGS)?;
+        self.make(topics, OFFSETS_TOPIC, partitions, &configs)
+    }
+
+    fn make(
+        &self,
+        topics: &Topics,
+        name: &str,
+        partitions: i32,
+        configs: &[(&str, &str)],
+    ) -> Result<(), Refusal> {
+        if topics.get(name).is_some() {
+            return Ok(());
+        }
+        let configs = configs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        match topics.create(name, partitions, configs, false, self.clock.wall()) {
             Ok(_) => {
                 self.topics_changed(topics);
                 Ok(())
             }
-            Err(_) if topics.get(OFFSETS_TOPIC).is_some() => Ok(()),
+            Err(_) if topics.get(name).is_some() => Ok(()),
             Err(refusal) => Err(refusal),
         }
     }
@@ -152,6 +170,9 @@ impl Groups {
             return Some(Arc::clone(shard));
         }
         let log = Arc::clone(offsets.partition(partition as i32)?);
+        let published = topics
+            .get(REBALANCES_TOPIC)
+            .and_then(|topic| Some(Published::to(Arc::clone(topic.partition(0)?), self.clock)));
         // No image may go out between the one that the new coordinator gets and its being there for others.
         let _order = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = slot.get_or_init(|| {
@@ -164,6 +185,7 @@ impl Groups {
                 log,
                 self.clock,
                 self.on_rebalance.clone(),
+                published,
             ));
             shard.feed(Input::Topics(image(topics)));
             self.start(&shard, empty);

@@ -3,12 +3,13 @@
 //! ```text
 //!   connection ─ ask ─▶ lock ─▶ Coordinator::handle ─▶ outputs ─┬─ Append     ─▶ one record batch ─▶ Appended back in
 //!   timer task ─ alarm ─▶                                        ├─ Reply      ─▶ to the connection that waits for it
-//!   topics     ─ image ─▶                                        └─ Rebalanced ─▶ log, hook
+//!   topics     ─ image ─▶                                        └─ Rebalanced ─▶ its own topic, hook
 //! ```
 //!
 //! A lock rather than a task with a mailbox: a heartbeat is answered without waking another thread, and an append to the
 //! log takes microseconds.
 
+use super::published::Published;
 use crate::clock::Clock;
 use crate::node::Exchange;
 use crate::partition::Partition;
@@ -37,6 +38,7 @@ pub(crate) struct Shard {
     /// The earliest alarm has changed.
     rearmed: Notify,
     on_rebalance: Option<OnRebalance>,
+    published: Option<Published>,
 }
 
 struct State {
@@ -53,6 +55,7 @@ impl Shard {
         log: Arc<Partition>,
         clock: Clock,
         on_rebalance: Option<OnRebalance>,
+        published: Option<Published>,
     ) -> Self {
         let state = State {
             machine,
@@ -66,6 +69,7 @@ impl Shard {
             state: Mutex::new(state),
             rearmed: Notify::new(),
             on_rebalance,
+            published,
         }
     }
 
@@ -169,6 +173,9 @@ impl Shard {
                     );
                     if let Some(on_rebalance) = &self.on_rebalance {
                         on_rebalance(&record);
+                    }
+                    if let Some(published) = &self.published {
+                        published.publish(*record);
                     }
                 }
             }

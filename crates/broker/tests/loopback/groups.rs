@@ -247,3 +247,36 @@ async fn offsets_go_with_their_topic() {
     client.create("t", 1).await;
     assert_eq!(committed(&mut client, &["g"]).await, [-1]);
 }
+
+/// Each rebalance is published where any client can read it, and is still there when the broker has been restarted.
+#[tokio::test]
+async fn rebalances_are_published() {
+    let folder = Folder::new("rebalances");
+    let broker = start(&folder.0).await;
+    let mut client = Client::connect(broker.address()).await;
+    client.create("t", 1).await;
+    let joined = join(&mut client, "g").await;
+    sync(&mut client, "g", &joined).await;
+    broker.shutdown().await;
+    let broker = start(&folder.0).await;
+    let mut client = Client::connect(broker.address()).await;
+    let fetched = client.fetch("__kohort_rebalances", 0).await;
+    let batch = kohort_wire::records::batches(fetched.records.unwrap())
+        .next()
+        .unwrap()
+        .unwrap();
+    let record = batch.records(1 << 20).unwrap().next().unwrap().unwrap();
+    assert_eq!(&record.key.unwrap()[..], b"g");
+    let value: serde_json::Value = serde_json::from_slice(&record.value.unwrap()).unwrap();
+    assert_eq!(
+        (&value["group"], &value["rounds"]),
+        (&"g".into(), &1.into())
+    );
+    assert_eq!(value["causes"][0]["reason"], "new-member");
+    assert_eq!(value["causes"][0]["stated"], false);
+    assert_eq!(value["causes"][0]["member_id"], joined.member_id.as_str());
+    // Unix milliseconds of this century.
+    assert!(value["started"].as_u64().unwrap() > 1_700_000_000_000);
+    let refused = client.produce("__kohort_rebalances", 0, Vec::new()).await;
+    assert_eq!(refused.error_code, ErrorCode::InvalidTopicException);
+}
