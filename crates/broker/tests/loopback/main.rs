@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod client;
+mod documented;
 mod groups;
 mod life;
 mod records;
