@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use kohort::{ErrorCode, Reader, RebalanceRecord};
 use names::Names;
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use sum::Sum;
 
@@ -75,6 +75,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 struct Report {
     format: Format,
     out: io::Stdout,
+    /// On a terminal, unless NO_COLOR says otherwise.
+    bold: bool,
     names: Names,
     sum: Sum,
 }
@@ -86,6 +88,7 @@ impl Report {
         Self {
             format,
             out: io::stdout(),
+            bold: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
             names,
             sum: Sum::default(),
         }
@@ -110,7 +113,10 @@ impl Report {
         match self.format {
             Format::Text => {
                 let text = text::record(record, &self.names);
-                self.line(&text)
+                match text.split_once('\n').filter(|_| self.bold) {
+                    Some((first, rest)) => self.line(&format!("\x1b[1m{first}\x1b[0m\n{rest}")),
+                    None => self.line(&text),
+                }
             }
             Format::Json => {
                 let json = serde_json::to_string(record).map_err(Failure::failed)?;

@@ -1,10 +1,189 @@
-//! JoinReason (KIP-423): what the coordinator decides by it.
+//! JoinReason (KIP-423): what the coordinator decides by it, and what it remembers.
 
-use super::script::{Script, config, join, subscription};
+use super::script::{Script, config, join, join_as, subscription};
 use kohort_group::history::CauseKind;
 use kohort_group::reason::JoinReason;
+use kohort_group::topics::TopicInfo;
 use kohort_wire::ErrorCode;
+use kohort_wire::embedded::{CooperativeUserData, Subscription, TopicPartitions};
 use kohort_wire::messages::JoinGroupRequest;
+
+/// Who joins a Stable group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Who {
+    Leader,
+    Follower,
+    /// A static member by its instance id, with an empty member id: its process was restarted.
+    LeaderAfresh,
+    FollowerAfresh,
+}
+
+/// What is other than before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Other {
+    Nothing,
+    /// What it claims, its generation, the marker: nothing that an assignor shares out by.
+    Claims,
+    Topics,
+    /// The group's topic has more partitions.
+    Partitions,
+}
+
+use Other::{Claims, Nothing, Partitions, Topics};
+use Who::{Follower, FollowerAfresh, Leader, LeaderAfresh};
+
+/// The design's table: does this join make a Stable group rebalance? `None` in the column of the reason is a foreign client.
+fn rebalances(who: Who, reason: Option<i8>, other: Other) -> bool {
+    let reason = reason.map(JoinReason::from_number);
+    let afresh = matches!(who, LeaderAfresh | FollowerAfresh);
+    let kafka = match (who, other) {
+        // Kafka compares bytes, and a leader's join is enough.
+        (Leader, _) => true,
+        (Follower, Claims | Topics) => true,
+        (Follower, Nothing | Partitions) => false,
+        // KIP-345, KIP-814: a restart is not looked at.
+        (LeaderAfresh | FollowerAfresh, _) => false,
+    };
+    match reason {
+        None | Some(JoinReason::Unknown) => kafka,
+        Some(_) if other == Topics => true,
+        // Nobody watched while a static member was away, and a leader that retries may have missed it.
+        Some(_) if other == Partitions && (afresh || who == Leader) => true,
+        Some(JoinReason::Restart | JoinReason::Retry) => false,
+        Some(JoinReason::RevocationDone) if afresh => false,
+        Some(
+            JoinReason::TopicMetadataChanged
+            | JoinReason::SubscriptionChanged
+            | JoinReason::RevocationDone
+            | JoinReason::Upgrade
+            | JoinReason::StateReady
+            | JoinReason::Requested,
+        ) => true,
+        Some(JoinReason::NewMember | JoinReason::Lost) => kafka,
+    }
+}
+
+fn metadata(topics: &[&str], owned: &[i32]) -> bytes::Bytes {
+    let owned = TopicPartitions {
+        topic: "t".into(),
+        partitions: owned.to_vec(),
+    };
+    Subscription {
+        topics: topics.iter().map(|topic| (*topic).into()).collect(),
+        owned: vec![owned],
+        user_data: Some(
+            CooperativeUserData {
+                generation: 2,
+                explicit: true,
+            }
+            .encode(),
+        ),
+        ..Subscription::default()
+    }
+    .encode()
+}
+
+/// What two members of a group with four partitions are given.
+const LED: &str = "\0\u{3}\0\0\0\u{1}\0\u{1}t\0\0\0\u{2}\0\0\0\0\0\0\0\u{1}\0\0\0\0";
+const FOLLOWED: &str = "\0\u{3}\0\0\0\u{1}\0\u{1}t\0\0\0\u{2}\0\0\0\u{2}\0\0\0\u{3}\0\0\0\0";
+
+/// Two members of a Stable group in generation 2, the leader first, as their joins named them.
+fn pair(script: &mut Script, named: impl Fn(usize, &str) -> JoinGroupRequest) -> [String; 2] {
+    let enter = |script: &mut Script, number: usize| {
+        let mut id = script.join(named(number, ""));
+        let mut member = String::new();
+        if !script.waits(id) {
+            let answer = script.joined(id);
+            member = answer.member_id;
+            if answer.error_code == ErrorCode::MemberIdRequired {
+                id = script.join(named(number, &member));
+            }
+        }
+        (member, id)
+    };
+    let (mut a, first) = enter(script, 0);
+    script.pass(1);
+    if let Some(kohort_group::coordinator::GroupResponse::JoinGroup(answer)) = script.answer(first)
+    {
+        a = answer.member_id;
+    }
+    let (_, second) = enter(script, 1);
+    let again = script.join(named(0, &a));
+    script.joined(again);
+    let b = script.joined(second).member_id;
+    let gives = [(a.as_str(), LED), (b.as_str(), FOLLOWED)];
+    let lead = script.sync(&a, 2, &gives);
+    let follow = script.sync(&b, 2, &[]);
+    assert_eq!(script.synced(lead).0, ErrorCode::None);
+    assert_eq!(script.synced(follow).0, ErrorCode::None);
+    [a, b]
+}
+
+/// Every row of the table: who, which reason (and none, and one that is not known), what is other than before, which version.
+#[test]
+fn the_decision_table() {
+    let reasons = JoinReason::ALL.iter().map(|reason| Some(reason.number()));
+    let reasons: Vec<Option<i8>> = reasons.chain([None, Some(99)]).collect();
+    let mut rows = 0;
+    for who in [Leader, Follower, LeaderAfresh, FollowerAfresh] {
+        for other in [Nothing, Claims, Topics, Partitions] {
+            for (reason, version) in reasons.iter().flat_map(|r| [(*r, 9), (*r, 8)]) {
+                rows += 1;
+                let row = format!("{who:?}, reason {reason:?}, other: {other:?}, v{version}");
+                let mut script = Script::new(config());
+                let fixed = matches!(who, LeaderAfresh | FollowerAfresh);
+                let named = |number: usize, member: &str| {
+                    let mut request = if fixed {
+                        join_as(["i0", "i1"][number], member)
+                    } else {
+                        join(member)
+                    };
+                    request.protocols[0].metadata = metadata(&["t"], &[]);
+                    request
+                };
+                let members = pair(&mut script, named);
+                if other == Partitions {
+                    let topics = [("t".into(), TopicInfo::with_partitions(5))];
+                    script.feed(kohort_group::coordinator::Input::Topics(
+                        topics.into_iter().collect(),
+                    ));
+                }
+                script.version = version;
+                let number = usize::from(matches!(who, Follower | FollowerAfresh));
+                let mut request = named(number, if fixed { "" } else { &members[number] });
+                request.join_reason = reason.unwrap_or(0);
+                request.protocols[0].metadata = match other {
+                    Nothing | Partitions => metadata(&["t"], &[]),
+                    Claims => metadata(&["t"], &[number as i32 * 2]),
+                    Topics => metadata(&["t", "u"], &[]),
+                };
+                let id = script.join(request);
+                let expected = rebalances(who, reason, other);
+                assert_eq!(script.waits(id), expected, "{row}");
+                if expected {
+                    assert_eq!(script.state().group_state, "PreparingRebalance", "{row}");
+                    continue;
+                }
+                assert_eq!(script.state().group_state, "Stable", "{row}");
+                let answer = script.joined(id);
+                assert_eq!(answer.error_code, ErrorCode::None, "{row}");
+                assert_eq!(answer.generation_id, 2, "{row}");
+                let leads = matches!(who, Leader | LeaderAfresh);
+                assert_eq!(answer.skip_assignment, leads && version >= 9, "{row}");
+                if version < 9 && leads {
+                    // It must not take itself for the leader, or it would assign.
+                    assert!(answer.members.is_empty(), "{row}");
+                    assert_ne!(answer.leader, answer.member_id, "{row}");
+                }
+                // What it asks for next is its assignment, as it was.
+                let sync = script.sync(&answer.member_id, 2, &[]);
+                let expected = if leads { LED } else { FOLLOWED };
+                assert_eq!(script.synced(sync).1, expected, "{row}");
+            }
+        }
+    }
+    assert_eq!(rows, 4 * 4 * 13 * 2);
+}
 
 /// A join of a known member for this reason; unchanged, or with another topic.
 fn because(member: &str, reason: i8, changed: bool) -> JoinGroupRequest {
@@ -16,82 +195,126 @@ fn because(member: &str, reason: i8, changed: bool) -> JoinGroupRequest {
     request
 }
 
-/// The table of PROTOCOL.md: for each reason, whether the leader's and a follower's join makes a Stable group rebalance.
-#[test]
-fn the_decision_table() {
-    use JoinReason::*;
-    // reason, leader unchanged, follower unchanged; a change always does
-    let table = [
-        (Unknown.number(), true, false),
-        (NewMember.number(), true, false),
-        (Restart.number(), false, false),
-        (TopicMetadataChanged.number(), true, true),
-        (SubscriptionChanged.number(), true, true),
-        (RevocationDone.number(), true, true),
-        (Upgrade.number(), true, true),
-        (StateReady.number(), true, true),
-        (Lost.number(), true, false),
-        (Requested.number(), true, true),
-        (Retry.number(), false, false),
-        (99, true, false),
-    ];
-    for (reason, leader, follower) in table {
-        for (leads, expected) in [(true, leader), (false, follower)] {
-            for changed in [false, true] {
-                let mut script = Script::new(config());
-                let (a, b, generation) = script.pair();
-                let member = if leads { &a } else { &b };
-                let id = script.join(because(member, reason, changed));
-                let rebalances = script.waits(id);
-                assert_eq!(
-                    rebalances,
-                    expected || changed,
-                    "reason {reason}, leads {leads}, changed {changed}"
-                );
-                if !rebalances {
-                    let answer = script.joined(id);
-                    assert_eq!(
-                        (answer.generation_id, answer.error_code),
-                        (generation, ErrorCode::None)
-                    );
-                    assert_eq!(answer.skip_assignment, leads);
-                }
-            }
-        }
-    }
-}
-
-/// A leader whose client knows no SkipAssignment gets the follower's answer.
-#[test]
-fn a_leader_of_an_old_version_is_answered_as_a_follower() {
+/// The last record's first cause, after the leader made (or followed) a round with this join.
+fn cause_of(change: impl Fn(&mut JoinGroupRequest)) -> (CauseKind, bool, Option<String>) {
     let mut script = Script::new(config());
-    let (a, _, generation) = script.pair();
-    script.version = 8;
-    let id = script.join(because(&a, JoinReason::Restart.number(), false));
-    let answer = script.joined(id);
-    assert_eq!(answer.generation_id, generation);
-    assert!(answer.members.is_empty() && answer.leader != answer.member_id);
+    let (a, b, generation) = script.pair();
+    let mut request = join(&a);
+    change(&mut request);
+    let first = script.join(request);
+    let second = script.join(join(&b));
+    script.joined(second);
+    script.joined(first);
+    script.settle(&[&a, &b], generation + 1);
+    let record = script.rebalances.last().unwrap();
+    assert_eq!(record.generation, generation + 1);
+    let cause = &record.causes[0];
+    assert_eq!(
+        (&cause.member_id, cause.client_host.as_str()),
+        (&a, "/127.0.0.1")
+    );
+    (cause.kind, cause.stated, cause.text.clone())
 }
 
+/// A typed reason is stated; words of known clients, and what changed, are inferred from.
 #[test]
 fn the_record_names_the_cause_and_whether_it_was_stated() {
-    for (reason, kind, stated) in [
-        (JoinReason::Requested, JoinReason::Requested, true),
-        (JoinReason::Unknown, JoinReason::SubscriptionChanged, false),
-    ] {
+    let said = |text: &'static str| {
+        move |request: &mut JoinGroupRequest| request.reason = Some(text.to_owned())
+    };
+    let joined = CauseKind::Joined;
+    let stated = cause_of(|request| request.join_reason = JoinReason::Requested.number());
+    assert_eq!(stated, (joined(JoinReason::Requested), true, None));
+    let words = [
+        (
+            "cached metadata has changed",
+            JoinReason::TopicMetadataChanged,
+        ),
+        (
+            "need to revoke partitions and re-join",
+            JoinReason::RevocationDone,
+        ),
+        ("rejoin from ForceRebalance", JoinReason::Requested),
+    ];
+    for (text, reason) in words {
+        let expected = (joined(reason), false, Some(text.to_owned()));
+        assert_eq!(cause_of(said(text)), expected);
+    }
+    // Without words: librdkafka, sarama, and Java before 3.2.
+    let changed = cause_of(|request| request.protocols[0].metadata = subscription(&["t", "u"]));
+    assert_eq!(
+        changed,
+        (joined(JoinReason::SubscriptionChanged), false, None)
+    );
+    let owned = cause_of(|request| {
+        request.protocols[0].metadata = Subscription {
+            topics: vec!["t".into()],
+            owned: vec![TopicPartitions {
+                topic: "t".into(),
+                partitions: vec![1],
+            }],
+            ..Subscription::default()
+        }
+        .encode();
+    });
+    assert_eq!(owned, (joined(JoinReason::RevocationDone), false, None));
+    let leader = cause_of(|_| {});
+    assert_eq!(
+        leader,
+        (joined(JoinReason::TopicMetadataChanged), false, None)
+    );
+}
+
+/// Outside Stable a reason changes nothing but the memory.
+#[test]
+fn a_reason_during_a_rebalance_is_remembered() {
+    let mut script = Script::new(config());
+    let (a, b, generation) = script.pair();
+    let first = script.join(because(&a, JoinReason::Requested.number(), false));
+    let second = script.join(because(&b, JoinReason::SubscriptionChanged.number(), true));
+    script.joined(first);
+    script.joined(second);
+    script.settle(&[&a, &b], generation + 1);
+    let kinds: Vec<CauseKind> = script
+        .rebalances
+        .last()
+        .unwrap()
+        .causes
+        .iter()
+        .map(|c| c.kind)
+        .collect();
+    let expected = [JoinReason::Requested, JoinReason::SubscriptionChanged];
+    assert_eq!(kinds, expected.map(CauseKind::Joined));
+}
+
+/// Metadata that is no subscription leaves gaps in the record and changes nothing else.
+#[test]
+fn hostile_metadata_only_leaves_gaps_in_the_record() {
+    let hostile: [&'static [u8]; 4] = [
+        b"",
+        b"\0\x03\x7f\xff\xff\xff",
+        b"\0\x03\0\0\0\x01\0\x01t\xff\xff\xff\xff\x7f\xff\xff\xff",
+        b"\xff\xff",
+    ];
+    for bytes in hostile {
         let mut script = Script::new(config());
         let (a, b, generation) = script.pair();
-        let first = script.join(because(&b, reason.number(), reason == JoinReason::Unknown));
-        let second = script.join(join(&a));
+        let mut request = because(&a, JoinReason::Requested.number(), false);
+        request.protocols[0].metadata = bytes::Bytes::from_static(bytes);
+        let first = script.join(request);
+        let second = script.join(join(&b));
         script.joined(second);
         script.joined(first);
-        script.settle(&[&a, &b], generation + 1);
+        let garbage: &'static str = std::str::from_utf8(bytes).unwrap_or("\0\u{3}\u{7f}");
+        let lead = script.sync(&a, generation + 1, &[(&a, garbage), (&b, "?")]);
+        let follow = script.sync(&b, generation + 1, &[]);
+        assert_eq!(script.synced(lead).0, ErrorCode::None);
+        assert_eq!(script.synced(follow).0, ErrorCode::None);
         let record = script.rebalances.last().unwrap();
-        assert_eq!(record.causes[0].kind, CauseKind::Joined(kind));
+        assert_eq!((record.minimum_moves, record.moves.len()), (None, 0));
         assert_eq!(
-            (record.causes[0].stated, &record.causes[0].member_id),
-            (stated, &b)
+            record.causes[0].kind,
+            CauseKind::Joined(JoinReason::Requested)
         );
-        assert_eq!(record.generation, generation + 1);
     }
 }

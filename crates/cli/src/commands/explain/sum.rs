@@ -57,7 +57,14 @@ impl Sum {
     /// One more. What it cost is put down to its first cause.
     pub(super) fn add(&mut self, record: &RebalanceRecord) {
         self.all.add(record);
-        let cause = record.causes.first().map(|cause| cause.kind);
+        let cause = record.causes.first().map(|first| {
+            // Who hands its partitions over and then leaves does the first for the sake of the second.
+            let closes = record
+                .causes
+                .iter()
+                .any(|cause| cause.kind == CauseKind::Left && cause.member_id == first.member_id);
+            if closes { CauseKind::Left } else { first.kind }
+        });
         self.causes.entry(cause).or_default().add(record);
         for (member, ms) in &record.waited_for {
             *self.waited_for.entry(member.clone()).or_default() += ms;

@@ -67,8 +67,8 @@ fn a_record_in_words() {
     names.learn(&record);
     let expected = "\
 2026-12-01 02:59:59.000  generation 7, 112 ms, 2 rounds, 2 members, cooperative-sticky
-  why     b joined: new member from 10.0.0.7
-  waited  40 ms for a to let go, between two rounds
+  why     b (10.0.0.7) joined: new member
+  waited  round 1: 40 ms for a to let go and join again
   moved   4 partitions, which is the fewest possible
           a → b: orders 0-2,5, 12 ms without an owner
   cost    48 ms of partition time without an owner (4 partitions, the longest 12 ms)

@@ -111,7 +111,12 @@ fn because(cause: &Cause, names: &Names) -> String {
         .instance_id
         .as_deref()
         .unwrap_or_else(|| names.of(&cause.member_id));
-    let mut line = format!("{who} {}", what(cause.kind));
+    let host = cause.client_host.trim_start_matches('/');
+    let mut line = if host.is_empty() {
+        format!("{who} {}", what(cause.kind))
+    } else {
+        format!("{who} ({host}) {}", what(cause.kind))
+    };
     let said = cause.text.as_deref();
     let own = match cause.kind {
         CauseKind::Joined(reason) => Some(reason.text()),
@@ -122,9 +127,6 @@ fn because(cause: &Cause, names: &Names) -> String {
     }
     if matches!(cause.kind, CauseKind::Joined(_)) && !cause.stated {
         line.push_str(" [inferred]");
-    }
-    if !cause.client_host.is_empty() {
-        let _ = write!(line, " from {}", cause.client_host.trim_start_matches('/'));
     }
     line
 }
@@ -149,26 +151,33 @@ pub(super) fn what(kind: CauseKind) -> String {
 }
 
 fn waits(record: &RebalanceRecord, names: &Names) -> Vec<String> {
-    let waits = record.phases.iter().flat_map(|phase| &phase.waits);
-    let mut waits: Vec<&Wait> = waits.filter(|wait| wait.ms >= NOTABLE).collect();
-    let longest = waits.iter().map(|wait| wait.ms).max().unwrap_or(0);
+    let mut waits: Vec<(usize, &Wait)> = Vec::new();
+    for (at, phase) in record.phases.iter().enumerate() {
+        waits.extend(phase.waits.iter().map(|wait| (at + 1, wait)));
+    }
+    let longest = waits.iter().map(|(_, wait)| wait.ms).max().unwrap_or(0);
     // Beside three seconds nobody looks for five milliseconds.
-    waits.retain(|wait| wait.ms * 50 >= longest);
+    waits.retain(|(_, wait)| wait.ms >= NOTABLE && wait.ms * 50 >= longest);
     waits
         .into_iter()
         .take(LINES)
-        .map(|wait| {
+        .map(|(round, wait)| {
             let who = names.of(&wait.member_id);
             let ms = duration(wait.ms);
-            match wait.to {
+            let line = match wait.to {
                 WaitedTo::Join => format!("{ms} for {who} to join"),
                 WaitedTo::JoinInVain => format!("{ms} for {who} to join, in vain"),
                 WaitedTo::Assign => format!("{ms} for {who} to share the partitions out (leader)"),
                 WaitedTo::Sync => format!("{ms} for {who} to ask for its assignment"),
-                WaitedTo::Release => format!("{ms} for {who} to let go, between two rounds"),
+                WaitedTo::Release => format!("{ms} for {who} to let go and join again"),
                 WaitedTo::BeFollowed => {
                     format!("{ms} for more members (group.initial.rebalance.delay.ms)")
                 }
+            };
+            if record.rounds == 1 {
+                line
+            } else {
+                format!("round {round}: {line}")
             }
         })
         .collect()

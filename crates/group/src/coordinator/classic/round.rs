@@ -46,6 +46,8 @@ pub(in crate::coordinator) struct Round {
     holdings: Holdings,
     /// Who holds more than it was assigned in the last round.
     owing: BTreeSet<Arc<str>>,
+    /// Who had something to let go of when the last round ended.
+    owed: BTreeSet<Arc<str>>,
     /// The leader said that another round follows.
     announced: bool,
     /// When the last round ended, while another one is to follow.
@@ -68,6 +70,7 @@ impl Round {
             rounds: 0,
             holdings: Holdings::default(),
             owing: BTreeSet::new(),
+            owed: BTreeSet::new(),
             announced: false,
             follows: None,
             released: None,
@@ -303,8 +306,10 @@ impl Group {
     pub(super) fn note_renamed(&mut self, old: &Arc<str>, new: &Arc<str>) {
         if let Some(round) = &mut self.round {
             round.holdings.renamed(old, new);
-            if round.owing.remove(old) {
-                round.owing.insert(new.clone());
+            for set in [&mut round.owing, &mut round.owed] {
+                if set.remove(old) {
+                    set.insert(new.clone());
+                }
             }
         }
     }
@@ -341,7 +346,14 @@ impl Group {
         if let Some((id, ms)) = round.released.take() {
             phase.waits.extend(wait(&id, WaitedTo::Release, ms));
         }
-        phase.waits.extend(latecomers(came, WaitedTo::Join));
+        let owed = std::mem::take(&mut round.owed);
+        let mut late = latecomers(came, WaitedTo::Join);
+        for wait in &mut late {
+            if owed.contains(&*wait.member_id) {
+                wait.to = WaitedTo::Release;
+            }
+        }
+        phase.waits.extend(late);
         let absent = std::mem::take(&mut round.absent);
         let after = fx.now.since(last);
         if absent.is_empty() {
@@ -413,6 +425,7 @@ impl Group {
         let follows = !round.owing.is_empty() || round.announced;
         if follows && round.rounds < MOST_ROUNDS && stable {
             round.follows = Some(fx.now);
+            round.owed.clone_from(&round.owing);
             return;
         }
         self.write_record(fx);
@@ -434,7 +447,7 @@ impl Group {
         let before = round.holdings.before();
         let minimum_moves = before.and_then(|before| self.minimum_moves(&before, fx.topics));
         let ended = round.follows.unwrap_or(fx.now);
-        let (moves, pauses) = round.holdings.moves(ended);
+        let (moves, pauses) = round.holdings.moves();
         let record = RebalanceRecord {
             group: self.id.to_string(),
             seen_by: None,

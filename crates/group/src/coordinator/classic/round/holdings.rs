@@ -142,15 +142,18 @@ impl Holdings {
     }
 
     /// What moved, and what only paused.
-    pub(super) fn moves(self, now: Timestamp) -> (Vec<Move>, Vec<Move>) {
+    pub(super) fn moves(self) -> (Vec<Move>, Vec<Move>) {
         let (mut moves, mut pauses) = (Vec::new(), Vec::new());
         for (partition, place) in self.places {
-            let running = place.free_since.map_or(0, |since| now.since(since));
             let one = Move {
                 partition,
                 from: place.before.as_deref().map(str::to_owned),
                 to: place.owner.as_deref().map(str::to_owned),
-                ownerless_ms: place.released.map(|_| place.ownerless_ms + running),
+                // Where nobody has it yet, the end is not known.
+                ownerless_ms: place
+                    .released
+                    .filter(|_| place.owner.is_some())
+                    .map(|_| place.ownerless_ms),
                 released: place.released,
                 assigned: place.assigned,
                 silent_ms: place.silent_ms,
