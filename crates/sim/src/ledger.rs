@@ -422,7 +422,7 @@ pub(crate) fn offset_of(record: &Record) -> Option<(TopicPartition, Option<i64>)
             TopicPartition::new(topic.as_str(), *partition),
             value.as_ref().map(|value| value.offset),
         )),
-        Record::Group { .. } => None,
+        Record::Group { .. } | Record::Causes { .. } => None,
     }
 }
 

@@ -110,6 +110,12 @@ impl Coordinator {
                 fx.alarms
                     .cancel(&super::Alarm::PendingJoin(group.id.clone(), id));
             }
+            if !group.remembered.is_empty() {
+                fx.append(Record::Causes {
+                    group: group_id.to_owned(),
+                    value: None,
+                });
+            }
             fx.append(Record::Group {
                 group: group_id.to_owned(),
                 value: None,

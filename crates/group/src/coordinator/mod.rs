@@ -27,6 +27,9 @@ pub use config::CoordinatorConfig;
 pub use input::{Alarm, Client, ConnectionId, GroupRequest, Input, RequestId};
 pub use output::{GroupResponse, Output};
 
+use crate::history::Cause;
+#[cfg(doc)]
+use crate::history::RebalanceRecord;
 use crate::time::{Alarms, Timestamp};
 use crate::topics::TopicImage;
 use classic::Group;
@@ -99,6 +102,14 @@ impl Coordinator {
     #[must_use]
     pub fn wakeup(&self) -> Option<Alarm> {
         self.alarms.next().map(|(_, alarm)| alarm.clone())
+    }
+
+    /// Why a group last moved to PreparingRebalance, the latest last: at most [`RebalanceRecord::CAUSES`] causes with Unix times. They
+    /// are kept in the log, and so outlive a restart.
+    #[must_use]
+    pub fn causes(&self, group: &str) -> &[Cause] {
+        let group = self.groups.get(group);
+        group.map_or(&[], |group| &group.remembered)
     }
 
     /// Takes one input and appends what is to be done to `out`.

@@ -1,5 +1,7 @@
 //! What is kept of groups: the records of `__consumer_offsets`.
 
+use crate::history::{Cause, CauseKind};
+use crate::time::Timestamp;
 use bytes::Bytes;
 use kohort_wire::primitives::{Context, Decoder, Encoder, WireError, WireType};
 
@@ -23,6 +25,13 @@ pub enum Record {
         group: String,
         /// The group, or `None` to forget it.
         value: Option<GroupValue>,
+    },
+    /// Why a group rebalanced of late. Kafka has no such record: its tools pass over a kind of key that they do not know.
+    Causes {
+        /// The group.
+        group: String,
+        /// The causes, the latest last, their times Unix milliseconds; or `None` to forget them.
+        value: Option<Vec<Cause>>,
     },
 }
 
@@ -87,6 +96,9 @@ const OFFSET_VALUE_VERSION: i16 = 4;
 const EXPIRING_OFFSET_VALUE_VERSION: i16 = 1;
 const OFFSET_KEY: i16 = 1;
 const GROUP_KEY: i16 = 2;
+/// Far from the numbers that Kafka gives, which go up by one.
+const CAUSES_KEY: i16 = 423;
+const CAUSES_VALUE_VERSION: i16 = 0;
 
 fn context(version: i16, nullable: bool) -> Context {
     Context {
@@ -118,6 +130,10 @@ impl Record {
                 to.i16(GROUP_KEY);
                 group.encode(&mut to, plain);
             }
+            Record::Causes { group, .. } => {
+                to.i16(CAUSES_KEY);
+                group.encode(&mut to, plain);
+            }
         }
         to.into_bytes().freeze()
     }
@@ -129,6 +145,7 @@ impl Record {
         match self {
             Record::Offset { value, .. } => value.as_ref()?.encode(&mut to),
             Record::Group { value, .. } => value.as_ref()?.encode(&mut to),
+            Record::Causes { value, .. } => encode_causes(value.as_ref()?, &mut to),
         }
         Some(to.into_bytes().freeze())
     }
@@ -155,6 +172,12 @@ impl Record {
                     .map(|value| GroupValue::decode(&mut Decoder::new(value)))
                     .transpose()?,
             },
+            CAUSES_KEY => Record::Causes {
+                group: String::decode(&mut from, plain)?,
+                value: value
+                    .map(|value| decode_causes(&mut Decoder::new(value)))
+                    .transpose()?,
+            },
             _ => return Ok(None),
         };
         from.finish()?;
@@ -167,10 +190,65 @@ impl Record {
             Record::Group {
                 value: Some(value), ..
             } => value.size(),
-            Record::Group { .. } | Record::Offset { .. } => 0,
+            Record::Causes {
+                value: Some(causes),
+                ..
+            } => causes.iter().map(cause_size).sum(),
+            Record::Group { .. } | Record::Offset { .. } | Record::Causes { .. } => 0,
         };
         value + 128 > limit
     }
+}
+
+fn cause_size(cause: &Cause) -> usize {
+    let texts = [&cause.member_id, &cause.client_id, &cause.client_host];
+    let more = [&cause.instance_id, &cause.text];
+    let more = more.iter().map(|text| text.as_ref().map_or(0, String::len));
+    32 + texts.iter().map(|text| text.len()).sum::<usize>() + more.sum::<usize>()
+}
+
+fn encode_causes(causes: &[Cause], to: &mut Encoder) {
+    let plain = context(CAUSES_VALUE_VERSION, false);
+    let nullable = context(CAUSES_VALUE_VERSION, true);
+    to.i16(CAUSES_VALUE_VERSION);
+    to.length(Some(causes.len()), false, true);
+    for cause in causes {
+        to.i16(cause.kind.number());
+        to.i16(i16::from(cause.stated));
+        to.i64(i64::try_from(cause.at.0).unwrap_or(i64::MAX));
+        cause.member_id.encode(to, plain);
+        cause.instance_id.encode(to, nullable);
+        cause.client_id.encode(to, plain);
+        cause.client_host.encode(to, plain);
+        cause.text.encode(to, nullable);
+    }
+}
+
+fn decode_causes(from: &mut Decoder) -> Result<Vec<Cause>, WireError> {
+    let version = from.i16()?;
+    if version != CAUSES_VALUE_VERSION {
+        return Err(WireError::UnknownVersion {
+            api: "Causes",
+            version,
+        });
+    }
+    let plain = context(version, false);
+    let nullable = context(version, true);
+    let count = from.length(false, true)?.ok_or(WireError::UnexpectedNull)?;
+    let mut causes = Vec::new();
+    for _ in 0..count {
+        causes.push(Cause {
+            kind: CauseKind::from_number(from.i16()?),
+            stated: from.i16()? != 0,
+            at: Timestamp(u64::try_from(from.i64()?).unwrap_or(0)),
+            member_id: String::decode(from, plain)?,
+            instance_id: Option::decode(from, nullable)?,
+            client_id: String::decode(from, plain)?,
+            client_host: String::decode(from, plain)?,
+            text: Option::decode(from, nullable)?,
+        });
+    }
+    Ok(causes)
 }
 
 impl OffsetValue {
@@ -379,6 +457,22 @@ mod tests {
                 }],
             }),
         };
+        let causes = Record::Causes {
+            group: "g".into(),
+            value: Some(vec![
+                Cause {
+                    kind: CauseKind::Left,
+                    member_id: "a-1".into(),
+                    instance_id: Some("a".into()),
+                    client_id: "c".into(),
+                    client_host: "/127.0.0.1".into(),
+                    stated: true,
+                    text: Some("closing".into()),
+                    at: Timestamp(1_796_093_999_000),
+                },
+                Cause::default(),
+            ]),
+        };
         let tombstone = Record::Group {
             group: "g".into(),
             value: None,
@@ -388,6 +482,7 @@ mod tests {
             offset(-1, -1, [0; 16]),
             offset(99, -1, [0; 16]),
             group,
+            causes,
             tombstone,
         ];
         for record in all {

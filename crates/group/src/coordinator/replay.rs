@@ -36,17 +36,26 @@ impl Coordinator {
             }
             Record::Group { group, value } => {
                 let name: Arc<str> = group.into();
-                let offsets = self.groups.remove(&name).map(|group| group.offsets);
+                let before = self.groups.remove(&name);
                 let mut group = match value {
                     Some(value) => loaded_group(name.clone(), value),
                     None => Group::new(name.clone()),
                 };
                 let known = group.protocol_type.is_some();
-                group.offsets = offsets.unwrap_or_default();
+                if let Some(before) = before {
+                    group.offsets = before.offsets;
+                    group.remembered = before.remembered;
+                }
                 self.groups.insert(name.clone(), group);
                 if !known {
                     self.drop_if_nothing(&name);
                 }
+            }
+            Record::Causes { group, value } => {
+                let name: Arc<str> = group.into();
+                let group = self.groups.entry(name.clone());
+                let group = group.or_insert_with(|| Group::new(name));
+                group.remembered = value.unwrap_or_default();
             }
         }
     }
@@ -68,6 +77,8 @@ impl Coordinator {
         self.alarms.set(Alarm::Retention, check);
         let names: Vec<Arc<str>> = self.groups.keys().cloned().collect();
         for name in names {
+            // Causes may come before their group, or without it.
+            self.drop_if_nothing(&name);
             if let Some((group, mut fx)) = self.with_group(&name, out) {
                 group.loaded(&mut fx);
             }

@@ -1,6 +1,7 @@
 //! JoinReason (KIP-423): what the coordinator decides by it, and what it remembers.
 
 use super::script::{Script, config, join, join_as, subscription};
+use kohort_group::coordinator::record::Record;
 use kohort_group::history::CauseKind;
 use kohort_group::reason::JoinReason;
 use kohort_group::topics::TopicInfo;
@@ -317,4 +318,63 @@ fn hostile_metadata_only_leaves_gaps_in_the_record() {
             CauseKind::Joined(JoinReason::Requested)
         );
     }
+}
+
+/// Each move to PreparingRebalance is remembered, with who and when; also by the next coordinator.
+#[test]
+fn causes_outlive_the_coordinator() {
+    let config = kohort_group::coordinator::CoordinatorConfig {
+        wall_clock_offset_ms: 1_000_000,
+        ..config()
+    };
+    let mut script = Script::new(config.clone());
+    let (a, b, generation) = script.pair();
+    let at = script.now;
+    let first = script.join(because(&b, JoinReason::StateReady.number(), false));
+    let second = script.join(join(&a));
+    script.joined(first);
+    script.joined(second);
+    script.settle(&[&a, &b], generation + 1);
+    script.leave(&b);
+    let mut kinds = vec![JoinReason::NewMember; 2];
+    kinds.push(JoinReason::StateReady);
+    let mut kinds: Vec<CauseKind> = kinds.into_iter().map(CauseKind::Joined).collect();
+    kinds.push(CauseKind::Left);
+    let next = Script::resume(config, script.log.clone(), 2);
+    let mut later = script.log.clone();
+    // As a compacted log has it: the group's record was written again after its causes.
+    let group = later
+        .iter()
+        .rposition(|record| matches!(record, Record::Group { .. }));
+    let record = later.remove(group.unwrap());
+    later.push(record);
+    let compacted = Script::resume(
+        kohort_group::coordinator::CoordinatorConfig::default(),
+        later,
+        3,
+    );
+    for coordinator in [
+        &script.coordinator,
+        &next.coordinator,
+        &compacted.coordinator,
+    ] {
+        let causes = coordinator.causes("g");
+        let seen: Vec<CauseKind> = causes.iter().map(|cause| cause.kind).collect();
+        assert_eq!(seen, kinds);
+        let cause = &causes[2];
+        assert_eq!((&cause.member_id, cause.stated), (&b, true));
+        assert_eq!(
+            (cause.client_id.as_str(), cause.client_host.as_str()),
+            ("c", "/127.0.0.1")
+        );
+        assert_eq!(cause.at.0, 1_000_000 + at.0);
+    }
+    // There are not more and more of them.
+    for _ in 0..50 {
+        let id = script.join(because(&a, JoinReason::Requested.number(), false));
+        let generation = script.joined(id).generation_id;
+        script.settle(&[&a], generation);
+    }
+    assert_eq!(script.coordinator.causes("g").len(), 16);
+    assert!(script.coordinator.causes("h").is_empty());
 }

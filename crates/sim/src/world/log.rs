@@ -188,6 +188,8 @@ fn compacted(log: Vec<Record>) -> Vec<Record> {
                 topic, partition, ..
             } => Some((topic.clone(), *partition)),
             Record::Group { .. } => None,
+            // No topic has an empty name.
+            Record::Causes { .. } => Some((String::new(), -1)),
         };
         last.insert(key, at);
     }

@@ -14,6 +14,7 @@ use super::state::{Group, GroupState};
 use crate::assign::decode::partitions_from_wire;
 use crate::coordinator::effects::Effects;
 use crate::coordinator::output::Output;
+use crate::coordinator::record::Record;
 use crate::history::{Cause, CauseKind, Participation, Phase, RebalanceRecord, WaitedTo};
 use crate::partitions::Partitions;
 use crate::reason::JoinReason;
@@ -34,6 +35,8 @@ pub(in crate::coordinator) struct Round {
     started: Timestamp,
     causes: Vec<Cause>,
     causes_unlisted: u32,
+    /// What the next move to PreparingRebalance is for.
+    trigger: Option<Cause>,
     /// When the join phase began that is going on or about to.
     phase: Option<Timestamp>,
     joined: BTreeMap<Arc<str>, Timestamp>,
@@ -62,6 +65,7 @@ impl Round {
             started: now,
             causes: Vec::new(),
             causes_unlisted: 0,
+            trigger: None,
             phase: None,
             joined: BTreeMap::new(),
             absent: Vec::new(),
@@ -139,6 +143,7 @@ impl Group {
         };
         let round = self.round(fx);
         let follows_up = round.rounds > 0 && kind == CauseKind::Joined(JoinReason::RevocationDone);
+        round.trigger = Some(cause.clone());
         if !follows_up {
             round.add_cause(cause);
         }
@@ -152,6 +157,28 @@ impl Group {
         }
         if kind == CauseKind::RebalanceTimedOut {
             round.absent.push(member.id.clone());
+        }
+    }
+
+    /// The group moves to PreparingRebalance: why is written down, so that it is known after a restart, too.
+    pub(super) fn remember(&mut self, fx: &mut Effects<'_>) {
+        let Some(mut cause) = self.round.as_mut().and_then(|round| round.trigger.take()) else {
+            return;
+        };
+        cause.at = Timestamp(u64::try_from(fx.wall_clock()).unwrap_or(0));
+        let gone = (self.remembered.len() + 1).saturating_sub(RebalanceRecord::CAUSES);
+        self.remembered.drain(..gone);
+        self.remembered.push(cause);
+        while !self.remembered.is_empty() {
+            let record = Record::Causes {
+                group: self.id.to_string(),
+                value: Some(self.remembered.clone()),
+            };
+            if !record.too_large(fx.config.max_record_bytes) {
+                fx.append(record);
+                return;
+            }
+            self.remembered.remove(0);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::coordinator::input::Alarm;
 use crate::coordinator::offsets::Offsets;
 use crate::coordinator::output::GroupResponse;
 use crate::coordinator::record::{GroupValue, GroupValueMember, Record};
-use crate::history::CauseKind;
+use crate::history::{Cause, CauseKind};
 use crate::partitions::Topic;
 use crate::time::Alarms;
 use bytes::Bytes;
@@ -72,6 +72,8 @@ pub(in crate::coordinator) struct Group {
     pub(in crate::coordinator) offsets: Offsets,
     /// The topics that members of a consumer group want, if all said so in words that can be read.
     pub(in crate::coordinator) topics: Option<BTreeSet<Topic>>,
+    /// Why it last moved to PreparingRebalance, the latest last; the times are Unix milliseconds.
+    pub(in crate::coordinator) remembered: Vec<Cause>,
     /// Its leader was answered as a follower (it knows no SkipAssignment), so that no member watches the topics: the coordinator does.
     pub(super) unwatched: bool,
     /// When it entered its state, Unix milliseconds; −1 if that is not known.
@@ -99,6 +101,7 @@ impl Group {
             initial_delay: None,
             offsets: Offsets::default(),
             topics: None,
+            remembered: Vec::new(),
             unwatched: false,
             state_since: -1,
             round: None,
@@ -205,6 +208,7 @@ impl Group {
 
     /// Begins a rebalance: everybody is to join again.
     pub(super) fn prepare_rebalance(&mut self, fx: &mut Effects<'_>) {
+        self.remember(fx);
         if self.is(GroupState::CompletingRebalance) {
             self.reset_syncs(fx, ErrorCode::RebalanceInProgress);
         }
