@@ -140,6 +140,8 @@ impl ConsumerBuilder {
             next_commit: 0,
             searches_failed: 0,
             ended: false,
+            closing: false,
+            abandoned: false,
         };
         tokio::spawn(driver.run());
         let consumer = Consumer {

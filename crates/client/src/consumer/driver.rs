@@ -45,6 +45,10 @@ pub(super) struct Driver {
     pub(super) next_commit: u64,
     pub(super) searches_failed: u32,
     pub(super) ended: bool,
+    /// The application has asked for the end.
+    pub(super) closing: bool,
+    /// Nobody is left who could say anything.
+    pub(super) abandoned: bool,
 }
 
 /// The metadata that the member has asked for.
@@ -99,7 +103,7 @@ impl Driver {
         tokio::select! {
             biased;
             Some(arrival) = self.arrivals.recv() => Happening::Arrival(arrival),
-            command = self.commands.recv() => Happening::Command(command),
+            command = self.commands.recv(), if !self.abandoned => Happening::Command(command),
             Some(error) = self.failures.recv() => Happening::Failure(error),
             Ok(()) = self.watched.views.changed() => Happening::View,
             () = sleep_until(due) => Happening::Due,
@@ -194,9 +198,17 @@ impl Driver {
             Some(Command::Released(partitions)) => self.handle(Input::Released(partitions)),
             Some(Command::Rebalance(reason)) => self.handle(Input::RequestRebalance(reason)),
             Some(Command::Polled) => {}
-            Some(Command::Close { drain }) => self.handle(Input::Close { drain }),
-            // Everybody is gone: nobody could let go of anything.
-            None => self.handle(Input::Close { drain: false }),
+            Some(Command::Close { drain }) => {
+                self.closing = true;
+                self.handle(Input::Close { drain });
+            }
+            // Everybody is gone. Closing a second time would not wait for the leave to be sent.
+            None => {
+                self.abandoned = true;
+                if !self.closing {
+                    self.handle(Input::Close { drain: false });
+                }
+            }
         }
     }
 
