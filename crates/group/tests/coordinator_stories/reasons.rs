@@ -378,3 +378,45 @@ fn causes_outlive_the_coordinator() {
     assert_eq!(script.coordinator.causes("g").len(), 16);
     assert!(script.coordinator.causes("h").is_empty());
 }
+
+/// A member that is to let go and never says that it has: after the rebalance timeout the record is written as it is.
+#[test]
+fn a_round_that_does_not_follow_keeps_no_record_back() {
+    let mut script = Script::new(config());
+    let named = |_: usize, member: &str| JoinGroupRequest {
+        protocols: vec![kohort_wire::messages::JoinGroupProtocol {
+            name: "cooperative-sticky".into(),
+            metadata: metadata(&["t"], &[]),
+        }],
+        ..join(member)
+    };
+    let [a, b] = pair(&mut script, named);
+    let before = script.rebalances.len();
+    let claims = |member: &str, owned: &[i32]| {
+        let mut request = named(0, member);
+        request.protocols[0].metadata = metadata(&["t"], owned);
+        request
+    };
+    let lead = script.join(claims(&a, &[0, 1]));
+    let follow = script.join(claims(&b, &[2, 3]));
+    script.joined(lead);
+    script.joined(follow);
+    // B is given less than it claims, and goes on as if nothing were the matter.
+    let less = "\0\u{3}\0\0\0\u{1}\0\u{1}t\0\0\0\u{1}\0\0\0\u{2}\0\0\0\0";
+    let lead = script.sync(&a, 3, &[(&a, LED), (&b, less)]);
+    let follow = script.sync(&b, 3, &[]);
+    script.synced(lead);
+    script.synced(follow);
+    for _ in 0..6 {
+        assert_eq!(script.rebalances.len(), before);
+        script.pass(5_000);
+        script.beat(&a, 3);
+        script.beat(&b, 3);
+    }
+    script.pass(5_000);
+    script.beat(&a, 3);
+    assert_eq!(script.rebalances.len(), before + 1);
+    let record = script.rebalances.last().unwrap();
+    assert_eq!((record.rounds, record.generation), (1, 3));
+    assert!(record.ended.since(record.started) < 10);
+}
