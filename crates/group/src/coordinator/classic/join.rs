@@ -6,6 +6,7 @@ use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
 use crate::coordinator::{Asked, Coordinator, Output};
+use crate::history::CauseKind;
 use crate::reason::JoinReason;
 use bytes::Bytes;
 use kohort_wire::ErrorCode;
@@ -177,7 +178,12 @@ impl Group {
         let mut member = Member::new(id.clone(), asked.client.clone(), request);
         member.join = Some(parked(asked));
         let why = Why::of(request);
-        self.cause_of(fx, Self::join_reason(&why, inferred), &member, Some(&why));
+        let kind = match Self::join_reason(&why, inferred) {
+            // A static member cannot know whether it was here before. The group does: it was not, or it would have been replaced.
+            CauseKind::Joined(JoinReason::Restart) => CauseKind::Joined(inferred),
+            kind => kind,
+        };
+        self.cause_of(fx, kind, &member, Some(&why));
         self.add(member);
         self.awaiting += 1;
         self.note_join(fx, &id);
