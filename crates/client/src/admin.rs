@@ -11,7 +11,6 @@ use kohort_wire::messages::{
     CreatePartitionsRequest, CreatePartitionsRequestTopic, CreateTopicsRequest,
     CreateTopicsRequestConfig, CreateTopicsRequestTopic, DeleteGroupsRequest, DeleteTopicsRequest,
     DeleteTopicsRequestTopic, DescribeGroupsRequest, DescribedGroup, ListGroupsRequest,
-    ListedGroup,
 };
 use kohort_wire::{ApiKey, ErrorCode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +19,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 mod groups;
+mod members;
+
+use groups::refused;
+pub use members::{GroupDescription, GroupListing, MemberDescription};
 
 /// Creates, lists, describes and deletes.
 ///

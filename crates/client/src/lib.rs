@@ -15,7 +15,7 @@ mod record_batch;
 mod records;
 pub mod settings;
 
-pub use admin::{Admin, NewTopic};
+pub use admin::{Admin, GroupDescription, GroupListing, MemberDescription, NewTopic};
 pub use consumer::{Assigned, Consumer, ConsumerBuilder, Event, Lost, Revocation};
 pub use error::Error;
 pub use kohort_group::history::{self, RebalanceRecord};

@@ -1,6 +1,7 @@
 //! `kohort explain`: what happened in each rebalance of a group, why, whom it waited for and what it cost.
 
 mod clock;
+mod last;
 mod names;
 mod sum;
 mod text;
@@ -8,6 +9,7 @@ mod text;
 use super::cluster::{ClusterArguments, Format};
 use crate::failure::Failure;
 use kohort::{ErrorCode, Reader, RebalanceRecord};
+pub(super) use last::{Last, last};
 use names::Names;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};

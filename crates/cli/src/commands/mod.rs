@@ -5,6 +5,7 @@ pub(crate) mod cluster;
 pub(crate) mod consume;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod group;
 pub(crate) mod lab;
 pub(crate) mod produce;
 pub(crate) mod topic;

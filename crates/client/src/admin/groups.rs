@@ -1,4 +1,4 @@
-//! Groups: list, describe, offsets, delete.
+//! Groups: their offsets, and their end.
 
 use super::*;
 use kohort_wire::messages::{
@@ -12,53 +12,6 @@ use kohort_wire::messages::{
 const LAST_VERSION_WITH_NAMES: i16 = 9;
 
 impl Admin {
-    /// All groups of the cluster.
-    ///
-    /// # Errors
-    /// [`Error::Broker`], or a broker that cannot be reached.
-    pub async fn groups(&self) -> Result<Vec<ListedGroup>, Error> {
-        let view = self.cluster.refresh(Some(BTreeSet::new())).await?;
-        let mut all = BTreeMap::new();
-        for node in view.nodes.keys() {
-            let listed = self
-                .ask(
-                    About::Node(*node),
-                    &ListGroupsRequest::default(),
-                    |answer| {
-                        refused(ApiKey::ListGroups, answer.error_code, "all groups")
-                            .map(|()| answer.groups)
-                    },
-                )
-                .await?;
-            all.extend(
-                listed
-                    .into_iter()
-                    .map(|group| (group.group_id.clone(), group)),
-            );
-        }
-        Ok(all.into_values().collect())
-    }
-
-    /// A group's state and members.
-    ///
-    /// # Errors
-    /// [`Error::Broker`] with GROUP_ID_NOT_FOUND if there is none (older brokers say state `Dead` instead), and so on.
-    pub async fn describe_group(&self, group: &str) -> Result<DescribedGroup, Error> {
-        let request = DescribeGroupsRequest {
-            groups: vec![group.to_owned()],
-            ..Default::default()
-        };
-        self.ask(About::Group(group), &request, |answer| {
-            let found = answer.groups.into_iter().next();
-            let code = found
-                .as_ref()
-                .map_or(ErrorCode::GroupIdNotFound, |found| found.error_code);
-            refused(ApiKey::DescribeGroups, code, group)?;
-            Ok(found.unwrap_or_default())
-        })
-        .await
-    }
-
     /// Deletes a group that has no members.
     ///
     /// # Errors
@@ -72,7 +25,7 @@ impl Admin {
                 .results
                 .first()
                 .map_or(ErrorCode::GroupIdNotFound, |result| result.error_code);
-            refused(ApiKey::DeleteGroups, code, group)
+            refused(ApiKey::DeleteGroups, code, &named(group))
         })
         .await
     }
@@ -93,14 +46,14 @@ impl Admin {
             ..Default::default()
         };
         self.ask_up_to(group, &request, |answer| {
-            refused(ApiKey::OffsetFetch, answer.error_code, group)?;
+            refused(ApiKey::OffsetFetch, answer.error_code, &named(group))?;
             let old = answer
                 .topics
                 .into_iter()
                 .map(|topic| (topic.name, topic.partitions));
             let mut topics: Vec<_> = old.collect();
             for answer in answer.groups {
-                refused(ApiKey::OffsetFetch, answer.error_code, group)?;
+                refused(ApiKey::OffsetFetch, answer.error_code, &named(group))?;
                 topics.extend(
                     answer
                         .topics
@@ -111,7 +64,7 @@ impl Admin {
             let mut found = BTreeMap::new();
             for (name, partitions) in topics {
                 for partition in partitions {
-                    refused(ApiKey::OffsetFetch, partition.error_code, group)?;
+                    refused(ApiKey::OffsetFetch, partition.error_code, &named(group))?;
                     if partition.committed_offset >= 0 {
                         found.insert(
                             TopicPartition::new(name.as_str(), partition.partition_index),
@@ -157,7 +110,7 @@ impl Admin {
         };
         self.ask_up_to(group, &request, |answer| {
             for partition in answer.topics.iter().flat_map(|topic| &topic.partitions) {
-                refused(ApiKey::OffsetCommit, partition.error_code, group)?;
+                refused(ApiKey::OffsetCommit, partition.error_code, &named(group))?;
             }
             Ok(())
         })
@@ -193,9 +146,9 @@ impl Admin {
                 .collect(),
         };
         self.ask(About::Group(group), &request, |answer| {
-            refused(ApiKey::OffsetDelete, answer.error_code, group)?;
+            refused(ApiKey::OffsetDelete, answer.error_code, &named(group))?;
             for partition in answer.topics.iter().flat_map(|topic| &topic.partitions) {
-                refused(ApiKey::OffsetDelete, partition.error_code, group)?;
+                refused(ApiKey::OffsetDelete, partition.error_code, &named(group))?;
             }
             Ok(())
         })
@@ -303,10 +256,15 @@ fn list_offsets(partitions: &[&TopicPartition], timestamp: i64) -> ListOffsetsRe
     }
 }
 
-fn refused(api: ApiKey, code: ErrorCode, about: &str) -> Result<(), Error> {
+pub(super) fn refused(api: ApiKey, code: ErrorCode, about: &str) -> Result<(), Error> {
     if code.is_none() {
         Ok(())
     } else {
         Err(Error::broker(api, code, about))
     }
+}
+
+/// What an error is about.
+pub(super) fn named(group: &str) -> String {
+    format!("group {group}")
 }
