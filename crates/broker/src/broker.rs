@@ -37,7 +37,9 @@ pub enum BrokerError {
         address: String,
     },
     /// Listening failed otherwise.
-    #[error("cannot listen on {address}: {source}")]
+    #[error(
+        "cannot listen on {address}: {source}; expected an address of this machine and a port that this process may use"
+    )]
     Listen {
         /// The address.
         address: String,

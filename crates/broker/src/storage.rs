@@ -67,7 +67,9 @@ pub enum StorageError {
         why: String,
     },
     /// The system refused.
-    #[error("cannot use the data folder {folder}: {source}")]
+    #[error(
+        "cannot use the data folder {folder}: {source}; expected a folder, or a name for one, where this process may write"
+    )]
     Io {
         /// The folder.
         folder: String,

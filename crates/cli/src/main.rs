@@ -6,6 +6,7 @@ mod commands;
 mod demo;
 mod failure;
 mod properties;
+mod stdout;
 
 use clap::{ArgAction, Parser, Subcommand};
 use failure::Failure;

@@ -284,6 +284,8 @@ fn verdict(
     match refusal {
         Some((code, _)) if code.is_none() => Ok(()),
         Some((code, words)) => {
+            // What only repeats the code helps nobody.
+            let words = words.filter(|words| words != code.meaning());
             let words = words.map_or(String::new(), |words| format!(" ({words})"));
             Err(Error::broker(api, code, format!("{about}{words}")))
         }

@@ -306,6 +306,7 @@ async fn read_answers(
             match from.read_buf(&mut buffer).await {
                 Ok(0) => return closed(&address, first, &buffer),
                 Ok(_) => {}
+                Err(_) if first => return closed(&address, true, &buffer),
                 Err(error) => {
                     return Error::connection(&address, format!("reading failed: {error}"));
                 }
@@ -326,7 +327,7 @@ async fn read_answers(
                         return Error::Peer {
                             address: address.to_string(),
                             reason: format!(
-                                "what came is not an answer of a Kafka broker: {error}"
+                                "expected a Kafka broker, but what came is none's answer ({error}): correct host and port"
                             ),
                         };
                     }

@@ -135,6 +135,35 @@ pub(crate) fn is_retriable(code: ErrorCode) -> bool {
     )
 }
 
+/// What to do about a code, where that is the same whatever was asked.
+#[must_use]
+pub fn advice(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
+        ErrorCode::UnknownTopicOrPartition => {
+            "`kohort topic list` shows those that exist, `kohort topic create` makes one"
+        }
+        ErrorCode::MessageTooLarge => {
+            "send less at once, or raise the topic's max.message.bytes (the broker's message.max.bytes)"
+        }
+        ErrorCode::TopicAuthorizationFailed => {
+            "have READ (to consume) or WRITE (to produce) on the topic granted to this client"
+        }
+        ErrorCode::GroupAuthorizationFailed => {
+            "have READ on the group granted to this client, or use a group that it may read"
+        }
+        ErrorCode::ClusterAuthorizationFailed => {
+            "have the right on the cluster granted to this client"
+        }
+        ErrorCode::KafkaStorageError => {
+            "the broker's log says why (a full disk?); make room there, and start the broker again if it asks for that"
+        }
+        ErrorCode::GroupIdNotFound => "`kohort group list` shows those that exist",
+        ErrorCode::NonEmptyGroup => "stop its members first, or see `kohort group remove-member`",
+        ErrorCode::GroupSubscribedToTopic => "stop those of its members that read it first",
+        _ => return None,
+    })
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -144,18 +173,20 @@ impl fmt::Display for Error {
             }
             Error::Broker { api, code, about } => {
                 let api = api.map_or("the broker", ApiKey::name);
-                write!(f, "{api}: {about}: {code}")
+                write!(f, "{api}: {about}: {code}")?;
+                match advice(*code) {
+                    Some(advice) => write!(f, "; {advice}"),
+                    None => Ok(()),
+                }
             }
             Error::Coordinator {
                 group,
-                code: Some(code),
+                code,
                 reason,
-            } => write!(f, "group {group}: {code}: {reason}"),
-            Error::Coordinator {
-                group,
-                code: None,
-                reason,
-            } => write!(f, "group {group}: {reason}"),
+            } => match code.filter(|code| !reason.contains(code.name())) {
+                Some(code) => write!(f, "group {group}: {code}: {reason}"),
+                None => write!(f, "group {group}: {reason}"),
+            },
             Error::Fenced(what) => write!(f, "{what}"),
             Error::TimedOut { what } => write!(f, "timed out: {what}"),
             Error::Closed => write!(f, "the client is closed"),

@@ -29,7 +29,11 @@ pub(crate) async fn connect(address: &str) -> Result<TcpStream, Error> {
                 "connection refused: nobody listens there; start the broker or correct the address"
                     .into()
             }
-            _ => format!("cannot connect: {error}"),
+            // The resolver's errors have no kind of their own.
+            _ if error.raw_os_error().is_none() => {
+                format!("the host cannot be found ({error}); correct its name, or see to the name service")
+            }
+            _ => format!("cannot connect: {error}; correct host and port, or see to the network"),
         };
         Error::connection(address, reason)
     })

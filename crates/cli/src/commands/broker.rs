@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::properties::PropertyArguments;
-use kohort_broker::{Broker, Settings};
+use kohort_broker::{Broker, BrokerError, Settings};
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,7 +38,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.data {
         builder = builder.data(folder);
     }
-    let broker = builder.start().await.map_err(Failure::failed)?;
+    let broker = builder.start().await.map_err(|error| match error {
+        BrokerError::Address { .. } => Failure::usage(error),
+        other => Failure::failed(other),
+    })?;
     if arguments.data.is_none() {
         eprintln!("in memory: nothing is kept when this broker ends (--data DIR keeps it)");
     }

@@ -1,6 +1,7 @@
 //! `kohort lab`: the laboratory.
 
 use crate::failure::Failure;
+use crate::stdout;
 use kohort_sim::{Outcome, Summary};
 use std::io::{IsTerminal, Write};
 use std::str::FromStr;
@@ -83,16 +84,13 @@ fn run_all(arguments: &Arguments) -> Result<(), Failure> {
 
 fn show(outcome: &Outcome) -> Result<(), Failure> {
     for line in &outcome.last {
-        println!("{line}");
+        stdout::line(line)?;
     }
     let violated = outcome.violation.is_some();
-    println!(
-        "{}",
-        Outcome {
-            last: Vec::new(),
-            ..outcome.clone()
-        }
-    );
+    stdout::line(Outcome {
+        last: Vec::new(),
+        ..outcome.clone()
+    })?;
     if violated { Err(Failure::Told) } else { Ok(()) }
 }
 
@@ -166,14 +164,13 @@ impl Board {
         let summary = self.summary.into_inner().map_err(Failure::failed)?;
         let first = self.first.into_inner().map_err(Failure::failed)?;
         if let Some(first) = &first {
-            println!("{first}\n");
+            stdout::line(format_args!("{first}\n"))?;
         }
-        print!("{summary}");
-        println!(
-            "{:.1} s, {:.0} runs a minute",
+        stdout::line(format_args!(
+            "{summary}{:.1} s, {:.0} runs a minute",
             took.as_secs_f64(),
             summary.runs as f64 * 60.0 / took.as_secs_f64()
-        );
+        ))?;
         if first.is_some() {
             Err(Failure::Told)
         } else {

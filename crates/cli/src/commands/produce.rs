@@ -2,6 +2,7 @@
 
 use super::cluster::{ClusterArguments, Format};
 use crate::failure::Failure;
+use crate::stdout;
 use kohort::settings::Acks;
 use kohort::{Delivery, Error, NewRecord, Producer};
 use serde_json::json;
@@ -68,11 +69,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     } else {
         "acknowledged"
     };
-    match arguments.format {
-        Format::Text => println!("{} records {word}", progress.done),
-        Format::Json => println!("{}", json!({word: progress.done})),
-    }
-    outcome
+    let told = match arguments.format {
+        Format::Text if progress.done == 1 => stdout::line(format_args!("1 record {word}")),
+        Format::Text => stdout::line(format_args!("{} records {word}", progress.done)),
+        Format::Json => stdout::line(json!({word: progress.done})),
+    };
+    outcome.and(told)
 }
 
 fn open(arguments: &Arguments) -> Result<Box<dyn BufRead + Send>, Failure> {
@@ -82,6 +84,12 @@ fn open(arguments: &Arguments) -> Result<Box<dyn BufRead + Send>, Failure> {
         }
         return Ok(Box::new(BufReader::new(std::io::stdin())));
     };
+    if path.is_dir() {
+        return Err(Failure::usage(format!(
+            "{} is a folder: expected a file of lines",
+            path.display()
+        )));
+    }
     let file = std::fs::File::open(path)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))

@@ -2,8 +2,10 @@
 
 use super::cluster::{ClusterArguments, Format};
 use crate::failure::Failure;
+use crate::stdout;
+use kohort::error::advice;
 use kohort::metadata::{TopicView, View};
-use kohort::{Admin, NewTopic};
+use kohort::{Admin, ErrorCode, NewTopic};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -84,10 +86,10 @@ impl Common {
         Ok(Admin::with(self.cluster.settings(&[])?).await?)
     }
 
-    fn say(&self, text: &str, json: &serde_json::Value) {
+    fn say(&self, text: &str, json: &serde_json::Value) -> Result<(), Failure> {
         match self.format {
-            Format::Text => println!("{text}"),
-            Format::Json => println!("{json}"),
+            Format::Text => stdout::line(text),
+            Format::Json => stdout::line(json),
         }
     }
 }
@@ -116,7 +118,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             let admin = common.admin().await?;
             for topic in topics {
                 admin.delete_topic(&topic).await?;
-                common.say(&format!("deleted {topic}"), &json!({"deleted": topic}));
+                common.say(&format!("deleted {topic}"), &json!({"deleted": topic}))?;
             }
             Ok(())
         }
@@ -129,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             common.say(
                 &format!("{topic} has {total} partitions"),
                 &json!({"topic": topic, "partitions": total}),
-            );
+            )?;
             Ok(())
         }
     }
@@ -155,7 +157,7 @@ async fn list(common: &Common, internal: bool) -> Result<(), Failure> {
         common.say(
             &format!("{name}\t{count}"),
             &json!({"topic": &**name, "partitions": count, "internal": topic.internal}),
-        );
+        )?;
     }
     Ok(())
 }
@@ -170,17 +172,26 @@ async fn describe(common: &Common, topics: &[String]) -> Result<(), Failure> {
         .iter()
         .filter(|(_, topic)| topic.error.is_none())
     {
-        show(common, &view, name, topic);
+        show(common, &view, name, topic)?;
     }
     match missing {
-        Some((name, topic)) => Err(Failure::failed(format!("topic {name}: {}", topic.error))),
+        Some((name, topic)) => Err(no_such_topic(name, topic.error)),
         None => Ok(()),
     }
 }
 
-fn show(common: &Common, view: &View, name: &str, topic: &TopicView) {
+/// A topic that cannot be had, and what to do.
+pub(super) fn no_such_topic(name: &str, code: ErrorCode) -> Failure {
+    let advice = advice(code).map_or(String::new(), |advice| format!("; {advice}"));
+    Failure::failed(format!("topic {name}: {code}{advice}"))
+}
+
+fn show(common: &Common, view: &View, name: &str, topic: &TopicView) -> Result<(), Failure> {
     if common.format == Format::Text {
-        println!("{name}: {} partitions", topic.partitions.len());
+        stdout::line(format_args!(
+            "{name}: {} partitions",
+            topic.partitions.len()
+        ))?;
     }
     for (number, partition) in &topic.partitions {
         let leader = view
@@ -199,13 +210,14 @@ fn show(common: &Common, view: &View, name: &str, topic: &TopicView) {
                 "topic": name, "partition": number, "leader": partition.leader, "address": leader,
                 "leader_epoch": partition.leader_epoch, "replicas": partition.replicas, "in_sync": partition.in_sync,
             }),
-        );
+        )?;
     }
+    Ok(())
 }
 
 async fn create(common: &Common, topic: NewTopic) -> Result<(), Failure> {
     let name = topic.name.clone();
     common.admin().await?.create(topic).await?;
-    common.say(&format!("created {name}"), &json!({"created": name}));
+    common.say(&format!("created {name}"), &json!({"created": name}))?;
     Ok(())
 }

@@ -261,9 +261,12 @@ impl Driver {
                 .get(topic)
                 .is_some_and(|found| found.error == ErrorCode::UnknownTopicOrPartition);
             if missing && self.watched.mentioned.insert(topic.clone()) {
-                tracing::warn!(
-                    "topic {topic} does not exist (yet); waiting for it: create it, or correct the name"
-                );
+                self.tell(Event::Warning {
+                    code: Some(ErrorCode::UnknownTopicOrPartition),
+                    text: format!(
+                        "topic {topic} does not exist (yet): create it, or correct the name"
+                    ),
+                });
             }
         }
     }

@@ -253,17 +253,12 @@ impl Shared {
     /// Why a topic cannot be used now; an error if waiting will not help.
     fn unusable(&self, topic: &Topic, code: ErrorCode, started: Instant) -> Result<Error, Error> {
         let unknown = matches!(code, ErrorCode::UnknownTopicOrPartition);
-        let hint = if unknown {
-            "; create it with `kohort topic create`, or correct the name"
-        } else {
-            ""
-        };
         let code = if code.is_none() {
             ErrorCode::LeaderNotAvailable
         } else {
             code
         };
-        let error = Error::broker(ApiKey::Metadata, code, format!("topic {topic}{hint}"));
+        let error = Error::broker(ApiKey::Metadata, code, format!("topic {topic}"));
         let patient =
             error.is_retriable() && !(unknown && started.elapsed() > UNKNOWN_TOPIC_PATIENCE);
         if patient { Ok(error) } else { Err(error) }

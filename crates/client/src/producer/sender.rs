@@ -277,12 +277,9 @@ fn settle(
 }
 
 fn refused(of: &TopicPartition, code: ErrorCode, words: Option<String>) -> Error {
-    let hint = match code {
-        ErrorCode::MessageTooLarge => {
-            "; send less at once, or raise the topic's max.message.bytes".into()
-        }
-        _ => words.map_or(String::new(), |words| format!(" ({words})")),
-    };
+    // What only repeats the code helps nobody.
+    let words = words.filter(|words| words != code.meaning());
+    let hint = words.map_or(String::new(), |words| format!(" ({words})"));
     Error::broker(
         ApiKey::Produce,
         code,
@@ -327,7 +324,11 @@ fn repeat_or_fail(shared: &Shared, of: &TopicPartition, mut batch: Batch, error:
     let mut backoff = Backoff::new(settings.retry_backoff_ms, settings.retry_backoff_max_ms);
     let pause = (0..batch.attempts.min(20)).fold(Duration::ZERO, |_, _| backoff.next());
     if batch.attempts == 3 {
-        tracing::warn!("{}-{}: {error}; trying again", of.topic, of.partition);
+        tracing::warn!(
+            "{}-{}: {error}; trying again until delivery.timeout.ms is over",
+            of.topic,
+            of.partition
+        );
     }
     batch.last_error = Some(error);
     lock(&shared.queues).retry(of, batch, Instant::now() + pause);

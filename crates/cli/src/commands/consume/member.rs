@@ -1,12 +1,12 @@
 //! A member of a group.
 
 use super::output::{Failed, Output};
-use super::plain::unwritten;
-use super::{Arguments, Commit, Order, until};
+use super::{Arguments, Commit, Order, PATIENCE, until, waiting_for_records};
 use crate::failure::Failure;
+use crate::stdout::unwritten;
 use kohort::{
-    CommitError, Consumer, Error, Event, JoinReason, Lost, Offset, Partitions, Records, Revocation,
-    Settings, TopicPartition,
+    CommitError, Consumer, Error, ErrorCode, Event, JoinReason, Lost, Offset, Partitions, Records,
+    Revocation, Settings, TopicPartition,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -14,8 +14,6 @@ use std::io;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// When nothing was assigned after so long, it is said what is waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// After a second signal the end may take so long.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
@@ -94,9 +92,10 @@ pub(super) async fn run(
             () = until(session.mention_waiting) => session.say_what_is_waited_for(),
             event = session.consumer.next() => session.on_event(event),
         };
-        match step.map_err(unwritten)? {
-            Step::On => {}
-            Step::Ended => break,
+        match step {
+            Ok(Step::On) => {}
+            Ok(Step::Ended) => break,
+            Err(error) => return Err(session.end_unwritten(error).await),
         }
     }
     session
@@ -142,6 +141,14 @@ impl Session {
         Ok(Step::On)
     }
 
+    /// What could not be written was not consumed. The group is left, so that nobody waits for this member's session to end.
+    async fn end_unwritten(mut self, error: io::Error) -> Failure {
+        self.consumer.not_consumed();
+        self.letting_go.clear();
+        let _ = tokio::time::timeout(LAST_GRACE, self.consumer.close_now()).await;
+        unwritten(error)
+    }
+
     fn close(&mut self, drain: bool) {
         self.closing = true;
         self.mention_waiting = None;
@@ -174,6 +181,10 @@ impl Session {
 
     fn say_what_is_waited_for(&mut self) -> io::Result<Step> {
         self.mention_waiting = None;
+        if !self.owned.is_empty() {
+            eprintln!("{}", waiting_for_records(&self.arguments));
+            return Ok(Step::On);
+        }
         eprintln!(
             "kohort: waiting for partitions of group {}: for its coordinator, for members that have to let go first, or for topics to appear",
             self.group
@@ -184,8 +195,8 @@ impl Session {
     fn on_event(&mut self, event: Event) -> io::Result<Step> {
         match event {
             Event::Assigned(assigned) => {
-                if !assigned.added.is_empty() {
-                    self.mention_waiting = None;
+                if !assigned.added.is_empty() && self.mention_waiting.is_some() {
+                    self.mention_waiting = Some(Instant::now() + PATIENCE);
                 }
                 self.owned = assigned.owned.clone();
                 self.output.assigned(&assigned)?;
@@ -201,7 +212,7 @@ impl Session {
             }
             Event::Rebalance { cause, deadline } => self.output.rebalance(&cause, deadline)?,
             Event::Rebalanced(record) => self.output.rebalanced(&record)?,
-            Event::Warning { code, text } => self.output.error(code, &text, false)?,
+            Event::Warning { code, text } => self.warn(code, &text)?,
             Event::Error(error) => {
                 self.output.failure(&error)?;
                 self.failure.get_or_insert(error);
@@ -215,13 +226,33 @@ impl Session {
         Ok(Step::On)
     }
 
+    fn warn(&mut self, code: Option<ErrorCode>, text: &str) -> io::Result<()> {
+        let missing = code == Some(ErrorCode::UnknownTopicOrPartition) && self.owned.is_empty();
+        if !missing {
+            return self.output.error(code, text, false);
+        }
+        if self.arguments.at_end {
+            // There is no end of a topic that does not exist.
+            let error = Error::Config(format!("{text}; --at-end does not wait for it"));
+            self.output.failure(&error)?;
+            self.failure.get_or_insert(error);
+            self.close(false);
+            return Ok(());
+        }
+        self.mention_waiting = None;
+        eprintln!("kohort: {text}; waiting for it");
+        self.output.error_event(code, text, false)
+    }
+
     fn take(&mut self, records: &Records) -> io::Result<Step> {
+        self.mention_waiting = None;
         if self.left == 0 {
             self.consumer.not_consumed();
             return Ok(Step::On);
         }
         match self.output.records(records, self.left) {
             Ok(count) => {
+                self.output.write_values()?;
                 self.left -= count;
                 if self.left == 0 {
                     self.enough(records, count)?;

@@ -10,6 +10,10 @@ use output::Output;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// When nothing has come after so long, it is said what is waited for. The first rebalance of a group takes 3 s where the broker has
+/// Kafka's default `group.initial.rebalance.delay.ms`.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 /// Reads topics: as a member of a group, or, without --group, all partitions by itself.
 ///
 /// Text: the values, one a line. JSON: events, one a line. In JSON, lines on standard input steer it: close, commit, pause,
@@ -97,6 +101,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         ("enable.auto.commit", auto_commit.map(|on| on.to_string())),
     ];
     let settings = arguments.cluster.settings(&options)?;
+    if arguments.group.as_deref() == Some("") {
+        return Err(Failure::usage(
+            "--group is empty: name a group, or leave it out to read without one",
+        ));
+    }
     if arguments.topic.is_empty() && arguments.pattern.is_none() {
         return Err(Failure::usage(
             "nothing to read: name at least one --topic, or a --pattern",
@@ -172,6 +181,16 @@ fn obey_lines(orders: &mpsc::UnboundedSender<Order>) {
         if orders.send(order).is_err() {
             return;
         }
+    }
+}
+
+/// Why nothing comes, as far as that can be seen from here.
+fn waiting_for_records(arguments: &Arguments) -> &'static str {
+    match arguments.from {
+        None | Some(From::End) => {
+            "kohort: waiting for new records (--from beginning reads those that are there, where no offset is committed)"
+        }
+        Some(From::Beginning | From::None) => "kohort: waiting for records",
     }
 }
 

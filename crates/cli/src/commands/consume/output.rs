@@ -166,6 +166,16 @@ impl Output {
             }
             return Ok(());
         }
+        self.error_event(code, message, last)
+    }
+
+    /// The event alone.
+    pub(super) fn error_event(
+        &mut self,
+        code: Option<ErrorCode>,
+        message: &str,
+        last: bool,
+    ) -> io::Result<()> {
         self.event(
             "error",
             &[
@@ -226,6 +236,14 @@ impl Output {
                 self.told
                     .map_or_else(Instant::now, |told| told + RECORDS_INTERVAL),
             ),
+        }
+    }
+
+    /// Values must be out before they count as consumed. (Events tell what was delivered, now and then.)
+    pub(super) fn write_values(&mut self) -> io::Result<()> {
+        match self.format {
+            Format::Text => self.to.flush(),
+            Format::Json => Ok(()),
         }
     }
 

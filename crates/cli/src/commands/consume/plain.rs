@@ -1,9 +1,11 @@
 //! Reading without a group.
 
 use super::output::{Failed, Output};
-use super::{Arguments, Order, until};
+use super::{Arguments, Order, PATIENCE, until, waiting_for_records};
 use crate::failure::Failure;
+use crate::stdout::unwritten;
 use kohort::{Error, Reader, Settings};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 pub(super) async fn run(
@@ -20,6 +22,7 @@ pub(super) async fn run(
         reader.read_topic(topic).await?;
     }
     let mut left = arguments.count.unwrap_or(u64::MAX);
+    let mut mention_waiting = (!arguments.at_end).then(|| Instant::now() + PATIENCE);
     let ended = loop {
         if left == 0 {
             break Ok(());
@@ -34,8 +37,16 @@ pub(super) async fn run(
                 output.tell_records().map_err(unwritten)?;
                 continue;
             }
+            () = until(mention_waiting) => {
+                mention_waiting = None;
+                eprintln!("{}", waiting_for_records(&arguments));
+                continue;
+            }
             records = reader.next() => records,
         };
+        if matches!(records, Ok(Some(_))) {
+            mention_waiting = None;
+        }
         match records {
             Ok(Some(records)) => match output.records(&records, left) {
                 Ok(count) => left -= count,
@@ -53,12 +64,4 @@ pub(super) async fn run(
     }
     output.event("closed", &[]).map_err(unwritten)?;
     ended.map_err(|error: Error| Failure::failed(error))
-}
-
-/// Nobody reads what is written: the end, without words if it is only that.
-pub(super) fn unwritten(error: std::io::Error) -> Failure {
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return Failure::Told;
-    }
-    Failure::failed(format!("cannot write to standard output: {error}"))
 }

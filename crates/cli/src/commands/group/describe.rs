@@ -4,6 +4,7 @@ use super::super::explain;
 use super::table::Table;
 use super::{Common, Format};
 use crate::failure::Failure;
+use crate::stdout;
 use kohort::{
     Admin, Error, ErrorCode, GroupDescription, MemberDescription, Partitions, TopicPartition,
 };
@@ -65,10 +66,10 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut told = Ok(());
     for (number, group) in groups.iter().enumerate() {
         if number > 0 && arguments.common.format == Format::Text {
-            println!();
+            stdout::line("")?;
         }
         match one(arguments, &admin, group).await {
-            Ok(()) => {}
+            Ok(lines) => lines.iter().try_for_each(stdout::line)?,
             Err(error) if error.code() == Some(ErrorCode::GroupIdNotFound) => {
                 eprintln!(
                     "kohort: group {group} does not exist; `kohort group list` shows those that do"
@@ -85,7 +86,8 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     told
 }
 
-async fn one(arguments: &Arguments, admin: &Admin, group: &str) -> Result<(), Error> {
+/// What there is to say about one group.
+async fn one(arguments: &Arguments, admin: &Admin, group: &str) -> Result<Vec<String>, Error> {
     let described = admin.describe_group(group).await?;
     let whole = !arguments.offsets && !arguments.members && !arguments.state;
     let rows = if whole || arguments.offsets {
@@ -99,26 +101,26 @@ async fn one(arguments: &Arguments, admin: &Admin, group: &str) -> Result<(), Er
         None
     };
     if arguments.common.format == Format::Json {
-        println!("{}", object(arguments, &described, &rows, last));
-        return Ok(());
+        return Ok(vec![object(arguments, &described, &rows, last).to_string()]);
     }
     remark(&described);
+    let mut lines = Vec::new();
     if arguments.state {
-        state_table(&described);
+        lines.extend(state_table(&described).lines());
     }
     if arguments.members {
-        members_table(&described, arguments.verbose > 0);
+        lines.extend(members_table(&described, arguments.verbose > 0).lines());
     }
     if whole {
-        println!("{}", summary(&described, &rows));
+        lines.push(summary(&described, &rows));
     }
     if whole || arguments.offsets {
-        offsets_table(&described, &rows);
+        lines.extend(offsets_table(&described, &rows).lines());
     }
     if let Some(last) = last {
-        println!("last rebalance: {}", last.text);
+        lines.push(format!("last rebalance: {}", last.text.trim_end()));
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// A cluster other than kohort's own keeps no records: then there is nothing to say.
@@ -205,7 +207,7 @@ fn number(number: Option<i64>) -> String {
     number.map_or(String::new(), |number| number.to_string())
 }
 
-fn offsets_table(described: &GroupDescription, rows: &[Row]) {
+fn offsets_table(described: &GroupDescription, rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "GROUP",
         "TOPIC",
@@ -235,10 +237,10 @@ fn offsets_table(described: &GroupDescription, rows: &[Row]) {
             of(|owner| &owner.client_id),
         ]);
     }
-    table.print();
+    table
 }
 
-fn members_table(described: &GroupDescription, verbose: bool) {
+fn members_table(described: &GroupDescription, verbose: bool) -> Table {
     let mut head = vec![
         "GROUP",
         "CONSUMER-ID",
@@ -265,7 +267,7 @@ fn members_table(described: &GroupDescription, verbose: bool) {
         }
         table.row(cells);
     }
-    table.print();
+    table
 }
 
 /// `orders(0,1),users(2)`.
@@ -280,7 +282,7 @@ fn assignment(assigned: &Partitions) -> String {
     topics.join(",")
 }
 
-fn state_table(described: &GroupDescription) {
+fn state_table(described: &GroupDescription) -> Table {
     let mut table = Table::new(&[
         "GROUP",
         "COORDINATOR (ID)",
@@ -296,7 +298,7 @@ fn state_table(described: &GroupDescription) {
         described.state.clone(),
         described.members.len().to_string(),
     ]);
-    table.print();
+    table
 }
 
 /// The whole, or what was asked for: `members` and `offsets` are lists, `last_rebalance` a record as `kohort explain` writes it.

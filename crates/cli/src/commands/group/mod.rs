@@ -8,6 +8,7 @@ mod topics;
 
 use super::cluster::{ClusterArguments, Format};
 use crate::failure::Failure;
+use crate::stdout;
 use kohort::{Admin, TopicPartition};
 use serde_json::json;
 use table::Table;
@@ -84,10 +85,10 @@ impl Common {
         Ok(Admin::with(self.cluster.settings(&[])?).await?)
     }
 
-    fn say(&self, text: &str, json: &serde_json::Value) {
+    fn say(&self, text: &str, json: &serde_json::Value) -> Result<(), Failure> {
         match self.format {
-            Format::Text => println!("{text}"),
-            Format::Json => println!("{json}"),
+            Format::Text => stdout::line(text),
+            Format::Json => stdout::line(json),
         }
     }
 }
@@ -138,14 +139,12 @@ async fn list(common: &Common, states: &[String]) -> Result<(), Failure> {
     for one in wanted {
         match common.format {
             Format::Text => table.row([one.group, one.state, one.protocol_type]),
-            Format::Json => println!(
-                "{}",
-                json!({"group": one.group, "state": one.state, "protocol_type": one.protocol_type})
-            ),
+            Format::Json => stdout::line(
+                json!({"group": one.group, "state": one.state, "protocol_type": one.protocol_type}),
+            )?,
         }
     }
-    table.print();
-    Ok(())
+    table.print()
 }
 
 /// Does it for each, also after one has failed.
@@ -154,15 +153,9 @@ async fn delete(common: &Common, groups: &[String]) -> Result<(), Failure> {
     let mut told = Ok(());
     for group in groups {
         match admin.delete_group(group).await {
-            Ok(()) => common.say(&format!("deleted {group}"), &json!({"deleted": group})),
+            Ok(()) => common.say(&format!("deleted {group}"), &json!({"deleted": group}))?,
             Err(error) => {
-                let hint = match error.code() {
-                    Some(kohort::ErrorCode::NonEmptyGroup) => {
-                        "; stop them, or see `kohort group remove-member`"
-                    }
-                    _ => "",
-                };
-                eprintln!("kohort: {error}{hint}");
+                eprintln!("kohort: {error}");
                 told = Err(Failure::Told);
             }
         }
@@ -189,7 +182,7 @@ async fn delete_offsets(
         common.say(
             &format!("deleted the offset of {one}"),
             &json!({"group": group, "topic": &*one.topic, "partition": one.partition, "deleted": committed[&one]}),
-        );
+        )?;
     }
     Ok(())
 }
@@ -235,7 +228,7 @@ async fn remove(
         common.say(
             &format!("removed {id}"),
             &json!({"group": group, "removed": id}),
-        );
+        )?;
     }
     Ok(())
 }

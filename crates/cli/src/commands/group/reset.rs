@@ -5,6 +5,7 @@ use super::table::Table;
 use super::topics::TopicArguments;
 use super::{Common, Format};
 use crate::failure::Failure;
+use crate::stdout;
 use kohort::{Admin, ErrorCode, TopicPartition};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -127,8 +128,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.execute {
         admin.commit(group, &new).await?;
     }
-    show(arguments, &committed, &new);
-    Ok(())
+    show(arguments, &committed, &new)
 }
 
 /// Members would overwrite what is set here, so there must be none.
@@ -239,18 +239,17 @@ fn parse(line: &str) -> Option<(TopicPartition, i64)> {
     right.then(|| (TopicPartition::new(topic, partition), offset))
 }
 
-fn show(arguments: &Arguments, committed: &Offsets, new: &Offsets) {
+fn show(arguments: &Arguments, committed: &Offsets, new: &Offsets) -> Result<(), Failure> {
     let mut table = Table::new(&["GROUP", "TOPIC", "PARTITION", "OLD-OFFSET", "NEW-OFFSET"]);
     for (what, offset) in new {
         let (topic, partition) = (&*what.topic, what.partition);
         let old = committed.get(what);
         if arguments.export {
-            println!("{topic},{partition},{offset}");
+            stdout::line(format_args!("{topic},{partition},{offset}"))?;
         } else if arguments.common.format == Format::Json {
-            println!(
-                "{}",
-                json!({"group": arguments.group, "topic": topic, "partition": partition, "old": old, "new": offset, "executed": arguments.execute})
-            );
+            stdout::line(
+                json!({"group": arguments.group, "topic": topic, "partition": partition, "old": old, "new": offset, "executed": arguments.execute}),
+            )?;
         } else {
             table.row([
                 arguments.group.clone(),
@@ -261,8 +260,9 @@ fn show(arguments: &Arguments, committed: &Offsets, new: &Offsets) {
             ]);
         }
     }
-    table.print();
+    table.print()?;
     if !arguments.execute {
         eprintln!("kohort: a dry run: nothing was changed; --execute does it");
     }
+    Ok(())
 }

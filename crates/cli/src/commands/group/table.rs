@@ -1,5 +1,8 @@
 //! Text in columns.
 
+use crate::failure::Failure;
+use crate::stdout;
+
 /// A table that is as wide as what is in it; without rows nothing is printed.
 pub(super) struct Table {
     head: Vec<&'static str>,
@@ -50,10 +53,8 @@ impl Table {
             .collect()
     }
 
-    pub(super) fn print(&self) {
-        for line in self.lines() {
-            println!("{line}");
-        }
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        self.lines().iter().try_for_each(stdout::line)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `--topic T`, `--topic T:0,1`, `--all-topics`: which partitions.
 
+use super::super::topic::no_such_topic;
 use crate::failure::Failure;
 use kohort::{Admin, TopicPartition};
 use std::collections::BTreeMap;
@@ -89,7 +90,7 @@ impl TopicArguments {
             let found = view.topics.get(topic.as_str());
             let found = found.filter(|found| found.error.is_none()).ok_or_else(|| {
                 let code = found.map(|found| found.error).unwrap_or_default();
-                Failure::failed(format!("topic {topic}: {code}"))
+                no_such_topic(&topic, code)
             })?;
             let numbers = numbers.unwrap_or_else(|| found.partitions.keys().copied().collect());
             for number in numbers {
