@@ -11,12 +11,15 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
 
 /// How many lines are read ahead of what is sent.
 const READ_AHEAD: usize = 1024;
 /// How many records may be under way before the first of them is waited for.
 const UNDER_WAY: usize = 100_000;
+/// When the last records are not acknowledged after so long, it is said what is waited for.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Sends each line of a file, or of standard input, as a record.
 ///
@@ -62,7 +65,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let producer = Producer::builder().settings(settings).build().await?;
     let mut lines = read_lines(input);
     let mut progress = Progress::new();
-    let outcome = send_all(&producer, &arguments, &mut lines, &mut progress).await;
+    let mut signals = count_signals()?;
+    let mut second = signals.clone();
+    let outcome = tokio::select! {
+        outcome = send_all(&producer, &arguments, &mut lines, &mut progress, &mut signals) => outcome,
+        Ok(_) = second.wait_for(|count| *count > 1) => Err(Failure::failed(
+            "ended by a second signal: what was read and is not acknowledged may or may not be stored",
+        )),
+    };
     progress.finish();
     let word = if unacknowledged {
         "sent"
@@ -125,20 +135,38 @@ fn read_lines(mut input: Box<dyn BufRead + Send>) -> Lines {
     lines
 }
 
+/// How many signals have come: after the first one nothing more is read, and what is under way is sent.
+fn count_signals() -> Result<watch::Receiver<u32>, Failure> {
+    let cannot = |error| Failure::failed(format!("cannot listen to signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let (counter, count) = watch::channel(0);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            counter.send_modify(|count| *count += 1);
+        }
+    });
+    Ok(count)
+}
+
 async fn send_all(
     producer: &Producer,
     arguments: &Arguments,
     lines: &mut Lines,
     progress: &mut Progress,
+    signals: &mut watch::Receiver<u32>,
 ) -> Result<(), Failure> {
     let topic: Arc<str> = arguments.topic.as_str().into();
     let mut under_way: VecDeque<(u64, Delivery)> = VecDeque::new();
     let mut number = 0;
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     let stopped = loop {
         let line = tokio::select! {
             line = lines.recv() => line,
-            _ = &mut interrupted => break Ok(()),
+            Ok(_) = signals.wait_for(|count| *count > 0) => break Ok(()),
         };
         let line = match line {
             None => break Ok(()),
@@ -161,7 +189,15 @@ async fn send_all(
             settle(oldest, progress).await?;
         }
     };
-    producer.flush().await;
+    let flushing = producer.flush();
+    tokio::pin!(flushing);
+    if tokio::time::timeout(PATIENCE, &mut flushing).await.is_err() {
+        eprintln!(
+            "kohort: waiting for the broker to acknowledge what was sent (up to {} of {number} records)",
+            under_way.len()
+        );
+        flushing.await;
+    }
     for delivery in under_way {
         settle(delivery, progress).await?;
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// After a second signal the end may take so long.
-const LAST_GRACE: Duration = Duration::from_secs(2);
+const LAST_GRACE: Duration = Duration::from_millis(500);
 
 type CommitOutcome = Result<BTreeMap<TopicPartition, Offset>, CommitError>;
 
@@ -88,7 +88,7 @@ pub(super) async fn run(
             Some(id) = over.recv() => session.finish_revocation(id),
             Some(outcome) = commits.recv() => session.tell_commit(outcome),
             () = until(session.output.due()) => session.output.tell_records().map(|()| Step::On),
-            () = until(session.give_up) => Ok(Step::Ended),
+            () = until(session.give_up) => Ok(session.cut_short()),
             () = until(session.mention_waiting) => session.say_what_is_waited_for(),
             event = session.consumer.next() => session.on_event(event),
         };
@@ -177,6 +177,15 @@ impl Session {
             Err(error) => tracing::warn!("{error}"),
         }
         Ok(Step::On)
+    }
+
+    fn cut_short(&mut self) -> Step {
+        let what = format!(
+            "group {} was not left: its coordinator did not answer at once; what was not committed will be read again",
+            self.group
+        );
+        self.failure.get_or_insert(Error::TimedOut { what });
+        Step::Ended
     }
 
     fn say_what_is_waited_for(&mut self) -> io::Result<Step> {

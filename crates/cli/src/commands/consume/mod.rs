@@ -8,11 +8,16 @@ use super::cluster::{ClusterArguments, Format};
 use crate::failure::Failure;
 use output::Output;
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// When nothing has come after so long, it is said what is waited for. The first rebalance of a group takes 3 s where the broker has
 /// Kafka's default `group.initial.rebalance.delay.ms`.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long a close may take beside draining and letting go: commits, and the leave.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(15);
+/// How long the end may take after a second signal.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Reads topics: as a member of a group, or, without --group, all partitions by itself.
 ///
@@ -116,7 +121,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .clone()
         .unwrap_or_else(|| settings.client_id.clone());
     let output = Output::new(arguments.format, name);
-    let orders = listen(arguments.format)?;
+    let longest = Duration::from_millis(settings.close_drain_ms.into())
+        + Duration::from_millis(arguments.revoke_ms)
+        + CLOSE_PATIENCE;
+    let orders = listen(arguments.format, longest)?;
     if settings.group_id.is_some() {
         member::run(arguments, settings, output, orders).await
     } else {
@@ -135,30 +143,43 @@ enum Order {
     Rejoin,
 }
 
-/// Listens to signals, and to standard input if programs steer.
-fn listen(format: Format) -> Result<mpsc::UnboundedReceiver<Order>, Failure> {
+/// Listens to signals, and to standard input if programs steer. A close takes `longest` at most.
+fn listen(format: Format, longest: Duration) -> Result<mpsc::UnboundedReceiver<Order>, Failure> {
     let (orders, queue) = mpsc::unbounded_channel();
     let signals = orders.clone();
-    let mut terminate =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))?;
+    let cannot = |error| Failure::failed(format!("cannot listen to signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     tokio::spawn(async move {
-        let mut order = Order::Close;
+        let (mut order, mut patience) = (Order::Close, longest);
         loop {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             if signals.send(order).is_err() {
                 return;
             }
-            order = Order::CloseNow;
+            end_after(patience);
+            (order, patience) = (Order::CloseNow, AT_ONCE);
         }
     });
     if format == Format::Json {
         std::thread::spawn(move || obey_lines(&orders));
     }
     Ok(queue)
+}
+
+/// Ends the process if it still runs then: nothing else helps where standard output is blocked because nobody reads it.
+fn end_after(patience: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(patience);
+        eprintln!(
+            "kohort: not closed within {} ms after the signal (is standard output blocked?): ended without leaving the group; what was not committed will be read again",
+            patience.as_millis()
+        );
+        std::process::exit(1);
+    });
 }
 
 /// On a thread of its own: a read of standard input cannot be given up.
