@@ -63,10 +63,14 @@ class Group:
         # all start from the first record, whatever their defaults: so none may be missed
         self.cluster.commit(group, topic, {p: 0 for p in range(partitions)})
 
-    def start(self, client, name, *more):
-        self.stage.need(*[] if client == "kohort" else [f"member:{client}"])
-        command = [PEERS / "members" / "member", client, "--bootstrap", self.bootstrap, "--group", self.group, "--topic", self.topic, "--assignor", self.assignor,
-                   "--name", name, *more]
+    def start(self, client, name, *more, assignor=None):
+        assignor = assignor or self.assignor
+        if client == "bounced":  # a Java member with a list of assignors
+            command = self.stage.java("Bounced", self.bootstrap, self.group, self.topic, name, assignor)
+        else:
+            self.stage.need(*[] if client == "kohort" else [f"member:{client}"])
+            command = [PEERS / "members" / "member", client, "--bootstrap", self.bootstrap, "--group", self.group, "--topic", self.topic, "--assignor", assignor,
+                       "--name", name, *more]
         child = self.stage.spawn(command, name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ, KOHORT=self.stage.kohort))
         self.members[name] = child
         threading.Thread(target=self.read, args=(name, child), daemon=True).start()

@@ -132,6 +132,12 @@ class Stage:
                                            *[f"{k}={v}" for k, v in settings.items()]).strip().splitlines()[-1]
         return cluster
 
+    def java(self, program, *args):
+        """The command that runs a program of java/ on Apache Kafka's client 4.3.1."""
+        self.need("apache")
+        return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{JARS / '4.3.1'}/*",
+                str(pathlib.Path(__file__).resolve().parent / "java" / f"{program}.java"), *args]
+
     def tool(self, name, *args, stdin=None, seconds=60):
         """One of Apache Kafka 4.3.1's command line tools, by the name of its class."""
         self.need("apache")
