@@ -204,7 +204,15 @@ class Cluster:
         return r.array(lambda: (r.text(), r.array(lambda: r.take("ihqqq")[1:3])))[0][1][0]
 
     def batches(self, topic, partition):
-        """The headers of all record batches from the start: (base offset, codec, records); Fetch v10."""
+        """The headers of all record batches from the start: (base offset, codec, records)."""
+        return [(base, codec, count) for base, codec, count, _, _ in self.whole(topic, partition)]
+
+    def records(self, topic, partition):
+        """(key, value) of all records from the start; batches must not be compressed."""
+        return [record for _, _, count, _, body in self.whole(topic, partition) for record in uncompressed(body, count)]
+
+    def whole(self, topic, partition):
+        """All record batches from the start: (base offset, codec, records, last offset, bytes after the header); Fetch v10."""
         at, end, out = self.end(topic, partition, -2), self.end(topic, partition), []
         while at < end:
             body = struct.pack(">iiiibii", -1, 1000, 1, 1 << 24, 0, 0, -1)
@@ -221,10 +229,10 @@ class Cluster:
             if error:
                 raise ValueError(f"expected no error of Fetch, got {error}")
             before = at
-            for base, codec, count, last in headers(data):
-                if last >= at:
-                    out.append((base, codec, count))
-                    at = last + 1
+            for found in headers(data):
+                if found[3] >= at:
+                    out.append(found)
+                    at = found[3] + 1
             if at == before:
                 raise ValueError(f"expected a batch at offset {at} of {topic}-{partition}, got none in {len(data)} bytes")
         return out
@@ -240,8 +248,40 @@ def headers(data):
         if at + 12 + size > len(data):
             break
         attributes, last = struct.unpack_from(">hi", data, at + 21)
-        yield base, CODECS[attributes & 7], struct.unpack_from(">i", data, at + 57)[0], base + last
+        yield base, CODECS[attributes & 7], struct.unpack_from(">i", data, at + 57)[0], base + last, data[at + 61:at + 12 + size]
         at += 12 + size
+
+
+def uncompressed(data, count):
+    """The keys and values of so many records."""
+    at = 0
+
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return (n >> 1) ^ -(n & 1)
+
+    def blob():
+        nonlocal at
+        size = number()
+        if size < 0:
+            return None
+        at += size
+        return data[at - size:at]
+
+    for _ in range(count):
+        size = number()
+        end = at + size
+        at += 1  # attributes
+        number(), number()  # time and offset, as differences
+        yield blob(), blob()
+        at = end
 
 
 TABLE = []
