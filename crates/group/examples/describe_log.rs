@@ -3,7 +3,10 @@
 //!
 //! Any broker's log will do, Apache Kafka's too: the coordinator's records are Kafka's.
 
-#![allow(clippy::unwrap_used, reason = "an example ends where its input makes no sense")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "an example ends where its input makes no sense"
+)]
 
 use bytes::Bytes;
 use kohort_group::coordinator::record::Record;
@@ -63,7 +66,10 @@ fn ask(coordinator: &mut Coordinator, version: i16, request: GroupRequest) -> Gr
         Output::Reply { response, .. } => Some(response),
         _ => None,
     };
-    feed(coordinator, input).into_iter().find_map(replied).unwrap()
+    feed(coordinator, input)
+        .into_iter()
+        .find_map(replied)
+        .unwrap()
 }
 
 fn describe(coordinator: &mut Coordinator, group: &str) {
@@ -86,7 +92,12 @@ fn describe(coordinator: &mut Coordinator, group: &str) {
             let partitions: Vec<String> = assigned
                 .assigned
                 .iter()
-                .flat_map(|topic| topic.partitions.iter().map(|p| format!("{}-{p}", topic.topic)))
+                .flat_map(|topic| {
+                    topic
+                        .partitions
+                        .iter()
+                        .map(|p| format!("{}-{p}", topic.topic))
+                })
                 .collect();
             println!(
                 "member {group} {} {} {} {}",

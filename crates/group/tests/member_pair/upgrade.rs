@@ -54,6 +54,69 @@ fn two_rolling_bounces_and_back() {
     }
 }
 
+/// The six orders of three.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+/// One group of three on range, for a story of bounces.
+fn ranged() -> (Room, Vec<usize>) {
+    let mut room = Room::new(&[("t", 6)]);
+    let people: Vec<usize> = (0..3).map(|_| room.enter(with(&["range"], true))).collect();
+    room.until(10_000, "shared", |room| room.sizes() == [2, 2, 2]);
+    room.pass(4_000);
+    (room, people)
+}
+
+/// The same in every order of both bounces, the leader's place among them: 36 ways up, each with another way down.
+#[test]
+fn bounces_in_every_order() {
+    for first in ORDERS {
+        for second in ORDERS {
+            let (mut room, mut people) = ranged();
+            let ways: [(&[&str], [usize; 3]); 4] = [
+                (&["cooperative-sticky", "range"], first),
+                (&["cooperative-sticky"], second),
+                (&["cooperative-sticky", "range"], first),
+                (&["range"], second),
+            ];
+            for (names, order) in ways {
+                for who in order {
+                    people[who] = bounce(&mut room, people[who], names);
+                }
+                let sizes: Vec<usize> =
+                    people.iter().map(|p| room.people[*p].owned.len()).collect();
+                assert_eq!(sizes, [2, 2, 2], "{first:?} {second:?} {names:?}");
+            }
+        }
+    }
+}
+
+/// A member that never gets its second bounce stays eager in a cooperative group, whichever it is, and the group goes on around it.
+#[test]
+fn a_member_that_is_forgotten_half_way() {
+    for forgotten in 0..3 {
+        let (mut room, mut people) = ranged();
+        for person in &mut people {
+            *person = bounce(&mut room, *person, &["cooperative-sticky", "range"]);
+        }
+        for who in (0..3).filter(|who| *who != forgotten) {
+            people[who] = bounce(&mut room, people[who], &["cooperative-sticky"]);
+        }
+        let fourth = room.enter(with(&["cooperative-sticky"], true));
+        room.until(15_000, "shared by four", |room| {
+            room.settled() && !room.people[fourth].owned.is_empty()
+        });
+        people[forgotten] = bounce(&mut room, people[forgotten], &["cooperative-sticky"]);
+        assert!(people.iter().all(|p| !room.people[*p].owned.is_empty()));
+    }
+}
+
 /// Members that know the explicit form, and members that do not, lead and follow each other.
 #[test]
 fn marked_and_unmarked_members_share_a_group() {
