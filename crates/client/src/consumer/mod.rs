@@ -172,8 +172,10 @@ impl Consumer {
     /// asking the broker.
     pub fn commit(
         &mut self,
-    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>> + Send + 'static
-    {
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>>
+    + Send
+    + 'static
+    + use<> {
         self.consume_delivered();
         self.send_commit(None)
     }
@@ -185,16 +187,20 @@ impl Consumer {
     pub fn commit_offsets(
         &mut self,
         offsets: BTreeMap<TopicPartition, Offset>,
-    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>> + Send + 'static
-    {
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>>
+    + Send
+    + 'static
+    + use<> {
         self.send_commit(Some(offsets))
     }
 
     fn send_commit(
         &mut self,
         offsets: Option<BTreeMap<TopicPartition, Offset>>,
-    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>> + Send + 'static
-    {
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Offset>, CommitError>>
+    + Send
+    + 'static
+    + use<> {
         let (outcome, committed) = oneshot::channel();
         self.command(Command::Commit { offsets, outcome });
         async move { committed.await.unwrap_or(Err(CommitError::Unknown)) }

@@ -2,7 +2,8 @@
 
 use super::*;
 use kohort::{CommitError, Consumer, ConsumerBuilder, Event, Offset, Records, TopicPartition};
-use kohort_broker::Settings as BrokerSettings;
+use kohort_broker::{Settings as BrokerSettings, Verdict};
+use kohort_wire::ApiKey;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -160,6 +161,33 @@ async fn dropping_a_consumer_leaves_the_group_without_waiting() {
     let mut second = builder(&address).build().await.unwrap();
     soon("it again", until_owned(&mut second, 1)).await;
     soon("a close", second.close()).await.unwrap();
+}
+
+/// Commits that wait go out together: those of a second's work do not take a round trip each.
+#[tokio::test]
+async fn who_commits_faster_than_it_is_answered_delays_nobody() {
+    let broker = Broker::builder()
+        .settings(BrokerSettings::for_tests())
+        .intercept(|request| match request.api {
+            ApiKey::OffsetCommit => Verdict::Delay(Duration::from_millis(20)),
+            _ => Verdict::Serve,
+        })
+        .start()
+        .await
+        .unwrap();
+    let address = broker.address().to_string();
+    make(&address, &[("t", 1)]).await;
+    fill(&address, "t", 0, 0..10).await;
+    let mut consumer = builder(&address).auto_commit(false).build().await.unwrap();
+    next_records(&mut consumer).await;
+    let started = Instant::now();
+    let commits: Vec<_> = (0..1_000).map(|_| consumer.commit()).collect();
+    soon("a close", consumer.close()).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(3), "not 20 s");
+    for commit in commits {
+        let offsets = commit.await.unwrap();
+        assert_eq!(offsets[&TopicPartition::new("t", 0)].offset, 10);
+    }
 }
 
 #[tokio::test]

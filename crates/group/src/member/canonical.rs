@@ -95,11 +95,11 @@ impl Member {
     fn renumber_commits(&mut self) {
         let commits = &mut self.offsets.commits;
         let used: BTreeSet<u64> = commits.queue.iter().map(|entry| entry.serial).collect();
-        let batches = self.line.flights.values_mut().filter_map(|flight| {
+        let batches = self.line.flights.values_mut().flat_map(|flight| {
             if let Work::Commit(batch) = &mut flight.work {
-                Some(&mut batch.serial)
+                vec![&mut batch.serials.0, &mut batch.serials.1]
             } else {
-                None
+                Vec::new()
             }
         });
         let release = self.ownership.release.as_mut();

@@ -2,6 +2,14 @@
 //!
 //! A commit that was asked for before a join (or a release) begins is answered before it goes on, within bounds; one that is asked for
 //! during a round waits for its end. So a caller does not hear of rebalances that leave its partitions alone.
+//!
+//! ```text
+//!   queue:  [app 1, app 2, app 3] [release] [app 4]
+//!            └── one request ──┘
+//! ```
+//!
+//! What the application asked for while a commit was in flight goes out together, of each partition the newest: an application that
+//! commits faster than the coordinator answers delays nothing but its own answers.
 
 use super::backoff::Retry;
 use super::positions::{Positions, has};
@@ -54,10 +62,11 @@ pub(super) struct Entry {
     pub(super) deadline: Timestamp,
 }
 
-/// What a commit in flight carries.
+/// What a commit in flight carries: the first entries of the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Batch {
-    pub(super) serial: u64,
+    /// The first and the last entry.
+    pub(super) serials: (u64, u64),
     pub(super) offsets: Positions,
 }
 
@@ -225,13 +234,36 @@ impl Member {
     /// When waiting ends, or a commit that waits has waited too long.
     pub(super) fn commits_due(&self) -> Option<Timestamp> {
         let hold = self.hold_limit().filter(|_| self.commits_hold());
-        let flying = self.line.flying(|work| matches!(work, Work::Commit(_)));
-        let waiting = self.offsets.commits.queue.iter().skip(usize::from(flying));
-        let first = waiting.map(|entry| entry.deadline).min();
+        let waiting = self.offsets.commits.queue.get(self.flying_commits());
+        let first = waiting.map(|entry| entry.deadline);
         let retry = (self.may_commit() && self.line.known() && self.offsets.commits_wait())
             .then(|| self.offsets.commits.retry.due(self.now))
             .flatten();
         super::joining::earliest([hold, first, retry])
+    }
+
+    /// How many entries of the queue are in flight.
+    fn flying_commits(&self) -> usize {
+        let flights = self.line.flights.values();
+        let last = flights.filter_map(|flight| match &flight.work {
+            Work::Commit(batch) => Some(batch.serials.1),
+            _ => None,
+        });
+        let last = last.max().unwrap_or(0);
+        let queue = &self.offsets.commits.queue;
+        queue.partition_point(|entry| entry.serial <= last)
+    }
+
+    /// How many entries may go out together: what the application asked for one after the other.
+    fn next_commits(&self) -> usize {
+        let queue = &self.offsets.commits.queue;
+        let last = self
+            .join_barrier()
+            .filter(|_| self.ownership.release.is_none());
+        let together = |entry: &&Entry| {
+            matches!(entry.owner, Owner::App(_)) && last.is_none_or(|last| entry.serial <= last)
+        };
+        queue.iter().take_while(together).count().max(1)
     }
 
     /// Sends the next commit, if one may be sent, and answers those that waited too long.
@@ -256,33 +288,42 @@ impl Member {
         }
     }
 
-    /// Sends the first commit of the queue, or answers it where there is nothing to send. False if it could not be sent.
+    /// Sends the first commits of the queue, or answers those where there is nothing to send. False if they could not be sent.
     fn send_commit(&mut self, out: &mut Vec<Output>) -> bool {
         let mine = self.ownership.committable();
-        let Some(entry) = self.offsets.commits.queue.front_mut() else {
-            return false;
-        };
-        let by_app = matches!(entry.owner, Owner::App(_));
-        let foreign: Partitions = entry
-            .offsets
-            .keys()
-            .filter(|one| !has(&mine, one))
-            .cloned()
-            .collect();
-        if by_app && !foreign.is_empty() {
-            self.answer_first(Err(CommitError::NotOwned(foreign)), out);
-            return true;
+        let mut serials = None;
+        let mut offsets = Positions::new();
+        let mut waiting = self.next_commits();
+        let mut at = 0;
+        while at < waiting
+            && let Some(entry) = self.offsets.commits.queue.get_mut(at)
+        {
+            let by_app = matches!(entry.owner, Owner::App(_));
+            let foreign = entry.offsets.keys().filter(|one| !has(&mine, one));
+            let foreign: Partitions = foreign.cloned().collect();
+            let result = if by_app && !foreign.is_empty() {
+                Err(CommitError::NotOwned(foreign))
+            } else {
+                entry.offsets.retain(|one, _| has(&mine, one));
+                Ok(std::mem::take(&mut entry.done))
+            };
+            if result.is_err() || entry.offsets.is_empty() {
+                self.answer_at(at, result, out);
+                waiting -= 1;
+                continue;
+            }
+            entry.done = result.unwrap_or_default();
+            let (first, _) = *serials.get_or_insert((entry.serial, entry.serial));
+            serials = Some((first, entry.serial));
+            // The newer one wins.
+            let entry = entry.offsets.iter();
+            offsets.extend(entry.map(|(one, offset)| (one.clone(), offset.clone())));
+            at += 1;
         }
-        entry.offsets.retain(|one, _| has(&mine, one));
-        if entry.offsets.is_empty() {
-            let done = std::mem::take(&mut entry.done);
-            self.answer_first(Ok(done), out);
-            return true;
-        }
-        let batch = Batch {
-            serial: entry.serial,
-            offsets: entry.offsets.clone(),
+        let Some(serials) = serials else {
+            return !self.offsets.commits.queue.is_empty();
         };
+        let batch = Batch { serials, offsets };
         let mut topics: BTreeMap<Topic, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
         for (one, offset) in &batch.offsets {
             topics
@@ -319,33 +360,32 @@ impl Member {
         )
     }
 
-    /// Answers the first commit of the queue and takes it out.
-    pub(super) fn answer_first(
+    /// Answers a commit of the queue and takes it out.
+    pub(super) fn answer_at(
         &mut self,
+        at: usize,
         result: Result<Positions, CommitError>,
         out: &mut Vec<Output>,
     ) {
-        if let Some(entry) = self.offsets.commits.queue.pop_front() {
+        if let Some(entry) = self.offsets.commits.queue.remove(at) {
             answer(&entry, result, out);
         }
     }
 
+    /// Those that were asked for first have waited longest: all of them have the same patience.
     fn expire_commits(&mut self, out: &mut Vec<Output>) {
-        let flying = usize::from(self.line.flying(|work| matches!(work, Work::Commit(_))));
-        let now = self.now;
+        let flying = self.flying_commits();
         let rebalancing = matches!(self.state, State::Joining(_) | State::Syncing(_));
-        let queue = std::mem::take(&mut self.offsets.commits.queue);
-        for (at, entry) in queue.into_iter().enumerate() {
-            if at >= flying && entry.deadline <= now {
-                let error = if rebalancing {
-                    CommitError::Rebalancing
-                } else {
-                    CommitError::Unknown
-                };
-                answer(&entry, Err(error), out);
+        let late = |entry: &Entry, now| entry.deadline <= now;
+        while let Some(entry) = self.offsets.commits.queue.get(flying)
+            && late(entry, self.now)
+        {
+            let error = if rebalancing {
+                CommitError::Rebalancing
             } else {
-                self.offsets.commits.queue.push_back(entry);
-            }
+                CommitError::Unknown
+            };
+            self.answer_at(flying, Err(error), out);
         }
     }
 
@@ -363,7 +403,7 @@ impl Member {
         if let Some(entry) = self.offsets.commits.queue.remove(at) {
             let serial = entry.serial;
             self.line.flights.retain(
-                |_, flight| !matches!(&flight.work, Work::Commit(batch) if batch.serial == serial),
+                |_, flight| !matches!(&flight.work, Work::Commit(batch) if batch.serials.0 == serial),
             );
             answer(&entry, Err(CommitError::Unknown), out);
         }

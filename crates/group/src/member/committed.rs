@@ -1,6 +1,6 @@
 //! What the coordinator says about a commit, and what follows from it for the commit and for the membership.
 
-use super::commit::{Batch, Owner};
+use super::commit::{Batch, Entry, Owner};
 use super::joining::refused;
 use super::positions::Positions;
 use super::requests::Flight;
@@ -21,77 +21,135 @@ impl Member {
         response: OffsetCommitResponse,
         out: &mut Vec<Output>,
     ) {
-        if self
-            .offsets
-            .commits
-            .queue
-            .front()
-            .is_none_or(|entry| entry.serial != batch.serial)
-        {
+        if !self.is_first(batch) {
             return;
         }
-        let codes = codes(response);
-        let mut worst = None;
-        let mut left = Positions::new();
-        let by_hand = self
-            .offsets
-            .commits
-            .queue
-            .front()
-            .is_some_and(|entry| matches!(entry.owner, Owner::App(_)));
+        let answered = codes(response);
+        let by_hand = |entry: &Entry| matches!(entry.owner, Owner::App(_));
+        let by_hand = self.offsets.commits.queue.front().is_some_and(by_hand);
+        let mut refused = BTreeMap::new();
         for (one, offset) in &batch.offsets {
             // A partition that is not in the answer: nobody knows.
-            let code = codes.get(one).copied();
-            if code == Some(ErrorCode::None) {
-                self.offsets.stored(one, offset.offset, by_hand);
-                if let Some(entry) = self.offsets.commits.queue.front_mut() {
-                    entry.done.insert(one.clone(), offset.clone());
+            let code = answered.get(one).copied();
+            match code.unwrap_or(ErrorCode::UnknownServerError) {
+                ErrorCode::None => self.offsets.stored(one, offset.offset, by_hand),
+                code => {
+                    refused.insert(one.clone(), code);
                 }
-            } else {
-                left.insert(one.clone(), offset.clone());
-                let code = code.unwrap_or(ErrorCode::UnknownServerError);
-                worst = worst.max(Some((severity(code), code)));
             }
         }
-        if let Some(entry) = self.offsets.commits.queue.front_mut() {
-            entry.offsets = left;
-        }
-        match worst {
+        self.settle_stored(batch, &refused, out);
+        match worst(refused.values()) {
             None => {
                 self.heard(flight.sent);
                 self.offsets.commits.retry.worked();
-                let entry = self.offsets.commits.queue.front_mut();
-                let done = entry.map(|entry| std::mem::take(&mut entry.done));
-                self.answer_first(Ok(done.unwrap_or_default()), out);
             }
-            Some((_, code)) => self.on_commit_refused(code, out),
+            Some(code) if severity(code) <= 1 => self.on_partitions_refused(&refused, batch, out),
+            Some(code) => self.on_commit_refused(code, batch, out),
         }
     }
 
-    fn on_commit_refused(&mut self, code: ErrorCode, out: &mut Vec<Output>) {
+    /// Whether a batch is what the queue begins with.
+    fn is_first(&self, batch: &Batch) -> bool {
+        let first = self.offsets.commits.queue.front();
+        first.is_some_and(|entry| entry.serial == batch.serials.0)
+    }
+
+    /// Answers those entries of a batch of which everything is stored.
+    fn settle_stored(
+        &mut self,
+        batch: &Batch,
+        refused: &BTreeMap<TopicPartition, ErrorCode>,
+        out: &mut Vec<Output>,
+    ) {
+        let mut at = 0;
+        while let Some(entry) = self.offsets.commits.queue.get_mut(at)
+            && entry.serial <= batch.serials.1
+        {
+            let (left, stored): (Positions, Positions) = std::mem::take(&mut entry.offsets)
+                .into_iter()
+                .partition(|(one, _)| refused.contains_key(one));
+            entry.done.extend(stored);
+            entry.offsets = left;
+            if entry.offsets.is_empty() {
+                let done = std::mem::take(&mut entry.done);
+                self.answer_at(at, Ok(done), out);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Some partitions were refused, and nothing is said about the membership: each entry hears of its own.
+    fn on_partitions_refused(
+        &mut self,
+        refused: &BTreeMap<TopicPartition, ErrorCode>,
+        batch: &Batch,
+        out: &mut Vec<Output>,
+    ) {
+        if refused.values().any(|code| coordinator_is_gone(*code)) {
+            self.forget_coordinator();
+        }
+        let unknown = |code: &ErrorCode| *code == ErrorCode::UnknownTopicOrPartition;
+        if refused.values().all(unknown) && self.drop_deleted() {
+            let entry = self.offsets.commits.queue.front_mut();
+            let done = entry.map(|entry| std::mem::take(&mut entry.done));
+            return self.answer_at(0, Ok(done.unwrap_or_default()), out);
+        }
+        if refused.values().any(|code| severity(*code) == 0) {
+            self.commit_failed();
+        }
+        self.end_or_keep(batch, out, |entry| {
+            let code = worst(entry.offsets.keys().filter_map(|one| refused.get(one)));
+            let code = code.unwrap_or(ErrorCode::UnknownServerError);
+            (CommitError::Refused(code), severity(code) == 0)
+        });
+    }
+
+    /// Answers the entries of a batch with their error, but for those that are to be tried again where that makes sense.
+    fn end_or_keep(
+        &mut self,
+        batch: &Batch,
+        out: &mut Vec<Output>,
+        error: impl Fn(&Entry) -> (CommitError, bool),
+    ) {
+        let mut at = 0;
+        while let Some(entry) = self.offsets.commits.queue.get(at)
+            && entry.serial <= batch.serials.1
+        {
+            let (error, again) = error(entry);
+            if again && entry.retry {
+                at += 1;
+            } else if again && entry.owner == Owner::Auto {
+                // The next one will do.
+                self.offsets.commits.queue.remove(at);
+                self.offsets.next_auto = self.now + self.pauses.longest;
+            } else {
+                self.answer_at(at, Err(error), out);
+            }
+        }
+    }
+
+    /// The next attempt comes after a pause.
+    fn commit_failed(&mut self) {
+        let (now, pauses) = (self.now, self.pauses);
+        let retry = &mut self.offsets.commits.retry;
+        retry.failed(now, pauses, &mut self.jitter);
+    }
+
+    /// A refusal that is about the membership is about the whole batch.
+    fn on_commit_refused(&mut self, code: ErrorCode, batch: &Batch, out: &mut Vec<Output>) {
+        let refuse = |_: &Entry| (CommitError::Refused(code), false);
         match code {
-            ErrorCode::CoordinatorNotAvailable
-            | ErrorCode::NotCoordinator
-            | ErrorCode::RequestTimedOut => {
-                self.forget_coordinator();
-                self.retry_first(CommitError::Refused(code), out);
-            }
-            ErrorCode::UnknownTopicOrPartition if self.drop_deleted() => {
-                let entry = self.offsets.commits.queue.front_mut();
-                let done = entry.map(|entry| std::mem::take(&mut entry.done));
-                self.answer_first(Ok(done.unwrap_or_default()), out);
-            }
-            ErrorCode::CoordinatorLoadInProgress | ErrorCode::UnknownTopicOrPartition => {
-                self.retry_first(CommitError::Refused(code), out);
-            }
             ErrorCode::RebalanceInProgress => {
                 // The group is between join and sync, and this member is not: it has to join. The commit can be made
                 // afterwards, if the partitions are still owned then.
                 if matches!(self.state, State::Leaving(_)) {
-                    self.answer_first(Err(CommitError::Rebalancing), out);
+                    self.end_or_keep(batch, out, |_| (CommitError::Rebalancing, false));
                 } else {
                     self.offsets.release_hold();
-                    self.retry_first(CommitError::Rebalancing, out);
+                    self.commit_failed();
+                    self.end_or_keep(batch, out, |_| (CommitError::Rebalancing, true));
                     if self.state == State::Stable {
                         let text = "offset commit failed since group is already rebalancing";
                         self.begin_join(Cause::new(JoinReason::Unknown, text), out);
@@ -102,16 +160,16 @@ impl Member {
             ErrorCode::UnknownMemberId
             | ErrorCode::IllegalGeneration
             | ErrorCode::GroupIdNotFound => {
-                self.answer_first(Err(CommitError::Refused(code)), out);
+                self.end_or_keep(batch, out, refuse);
                 let keep_id = code == ErrorCode::IllegalGeneration;
                 self.end_series();
                 self.lose_and_rejoin(&refused(ApiKey::OffsetCommit, code), keep_id, out);
             }
             ErrorCode::FencedInstanceId => {
-                self.answer_first(Err(CommitError::Refused(code)), out);
+                self.end_or_keep(batch, out, refuse);
                 self.on_fenced(ApiKey::OffsetCommit, out);
             }
-            other => self.answer_first(Err(CommitError::Refused(other)), out),
+            _ => self.end_or_keep(batch, out, refuse),
         }
     }
 
@@ -131,29 +189,9 @@ impl Member {
 
     /// The answer to a commit will not come.
     pub(super) fn on_commit_lost(&mut self, batch: &Batch, out: &mut Vec<Output>) {
-        let first = self.offsets.commits.queue.front();
-        if first.is_some_and(|entry| entry.serial == batch.serial) {
-            self.retry_first(CommitError::Unknown, out);
-        }
-    }
-
-    /// Tries the first commit again where that was asked for; otherwise it has failed.
-    fn retry_first(&mut self, error: CommitError, out: &mut Vec<Output>) {
-        self.offsets
-            .commits
-            .retry
-            .failed(self.now, self.pauses, &mut self.jitter);
-        let Some(entry) = self.offsets.commits.queue.front() else {
-            return;
-        };
-        if !entry.retry {
-            if entry.owner == Owner::Auto {
-                // The next one will do.
-                self.offsets.commits.queue.pop_front();
-                self.offsets.next_auto = self.now + self.pauses.longest;
-            } else {
-                self.answer_first(Err(error), out);
-            }
+        if self.is_first(batch) {
+            self.commit_failed();
+            self.end_or_keep(batch, out, |_| (CommitError::Unknown, true));
         }
     }
 }
@@ -168,6 +206,17 @@ fn codes(response: OffsetCommitResponse) -> BTreeMap<TopicPartition, ErrorCode> 
         }
     }
     codes
+}
+
+fn coordinator_is_gone(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::CoordinatorNotAvailable | ErrorCode::NotCoordinator | ErrorCode::RequestTimedOut
+    )
+}
+
+fn worst<'a>(codes: impl Iterator<Item = &'a ErrorCode>) -> Option<ErrorCode> {
+    codes.copied().max_by_key(|code| (severity(*code), *code))
 }
 
 /// Which of several errors decides: the one that says most about the membership.

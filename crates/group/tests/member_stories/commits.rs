@@ -294,3 +294,112 @@ fn automatic_commits_do_not_lower_manual_ones() {
     script.consume(0, 3);
     assert!(script.due(&Alarm::AutoCommit).is_some());
 }
+
+fn commit_of(script: &mut Script, id: u64, offsets: &[(i32, i64)]) {
+    let offsets = offsets
+        .iter()
+        .map(|(number, offset)| (one(*number), at(*offset)));
+    script.give(Input::Commit {
+        id: CommitId(id),
+        offsets: Some(offsets.collect()),
+        retry: true,
+    });
+}
+
+fn committed(request: &kohort_wire::messages::OffsetCommitRequest) -> Vec<(i32, i64)> {
+    let partitions = request.topics.iter().flat_map(|topic| &topic.partitions);
+    let mut all: Vec<_> = partitions
+        .map(|partition| (partition.partition_index, partition.committed_offset))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+type Outcome = Result<Vec<(i32, i64)>, CommitError>;
+
+/// All results, in order, with everything that each says was committed.
+fn outcomes(script: &mut Script) -> Vec<(u64, Outcome)> {
+    let all = script.out.drain(..).filter_map(|output| match output {
+        Output::Committed(CommitId(id), result) => Some((
+            id,
+            result.map(|offsets| {
+                let offsets = offsets.into_iter();
+                offsets
+                    .map(|(one, at)| (one.partition, at.offset))
+                    .collect()
+            }),
+        )),
+        _ => None,
+    });
+    all.collect()
+}
+
+/// An application that commits faster than the coordinator answers: what waits goes out together, the newest of each partition, and
+/// everybody is answered. So a release waits for one answer, however many commits were asked for.
+#[test]
+fn commits_that_wait_go_out_together() {
+    let mut script = Script::stable(|_| {}, &of(&[0, 1]));
+    commit_of(&mut script, 0, &[(0, 1)]);
+    let (first, request) = script.take_commit();
+    for id in 1..=1_000 {
+        commit_of(&mut script, id, &[((id % 2) as i32, 10 + id as i64)]);
+    }
+    assert!(!script.waits(ApiKey::OffsetCommit));
+    script.answer_commit(first, &request, ErrorCode::None);
+    let (second, request) = script.take_commit();
+    assert_eq!(committed(&request), [(0, 1_010), (1, 1_009)]);
+    script.answer_commit(second, &request, ErrorCode::None);
+    assert!(!script.waits(ApiKey::OffsetCommit));
+    let outcomes = outcomes(&mut script);
+    assert_eq!(outcomes.len(), 1_001);
+    assert_eq!(outcomes[0], (0, Ok(vec![(0, 1)])));
+    assert_eq!(outcomes[7], (7, Ok(vec![(1, 17)])), "each hears of its own");
+}
+
+/// What one of them may not commit does not spoil the others.
+#[test]
+fn commits_that_went_out_together_fail_each_by_itself() {
+    let mut script = Script::stable(|_| {}, &of(&[0, 1]));
+    commit_of(&mut script, 0, &[(0, 1)]);
+    let (first, request) = script.take_commit();
+    commit_of(&mut script, 1, &[(0, 2)]);
+    commit_of(&mut script, 2, &[(0, 3), (1, 5)]);
+    commit_of(&mut script, 3, &[(1, 6)]);
+    script.answer_commit(first, &request, ErrorCode::None);
+    let (second, request) = script.take_commit();
+    assert_eq!(committed(&request), [(0, 3), (1, 6)]);
+    let codes = |index| match index {
+        0 => ErrorCode::None,
+        _ => ErrorCode::OffsetMetadataTooLarge,
+    };
+    script.answer_commit_by(second, &request, codes);
+    let refused = || Err(CommitError::Refused(ErrorCode::OffsetMetadataTooLarge));
+    assert_eq!(
+        outcomes(&mut script),
+        [
+            (0, Ok(vec![(0, 1)])),
+            (1, Ok(vec![(0, 2)])),
+            (2, refused()),
+            (3, refused())
+        ]
+    );
+}
+
+/// What is tried again goes out with what was asked for meanwhile.
+#[test]
+fn commits_are_tried_again_together() {
+    let mut script = Script::stable(|_| {}, &of(&[0, 1]));
+    commit_of(&mut script, 1, &[(0, 2), (1, 2)]);
+    let (first, request) = script.take_commit();
+    commit_of(&mut script, 2, &[(0, 3)]);
+    script.answer_commit(first, &request, ErrorCode::CoordinatorLoadInProgress);
+    assert_eq!(outcomes(&mut script), []);
+    script.pass(500);
+    let (second, request) = script.take_commit();
+    assert_eq!(committed(&request), [(0, 3), (1, 2)]);
+    script.answer_commit(second, &request, ErrorCode::None);
+    assert_eq!(
+        outcomes(&mut script),
+        [(1, Ok(vec![(0, 2), (1, 2)])), (2, Ok(vec![(0, 3)]))]
+    );
+}

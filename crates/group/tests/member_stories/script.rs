@@ -328,6 +328,16 @@ impl Script {
     }
 
     pub fn answer_commit(&mut self, token: Token, request: &OffsetCommitRequest, code: ErrorCode) {
+        self.answer_commit_by(token, request, |_| code);
+    }
+
+    /// The same with a code for each partition.
+    pub fn answer_commit_by(
+        &mut self,
+        token: Token,
+        request: &OffsetCommitRequest,
+        code: impl Fn(i32) -> ErrorCode,
+    ) {
         let topics = request
             .topics
             .iter()
@@ -338,7 +348,7 @@ impl Script {
                     .iter()
                     .map(|partition| OffsetCommitResponsePartition {
                         partition_index: partition.partition_index,
-                        error_code: code,
+                        error_code: code(partition.partition_index),
                     })
                     .collect(),
                 ..OffsetCommitResponseTopic::default()
