@@ -86,8 +86,9 @@ impl Effects<'_> {
         wall_clock(self.config, self.now)
     }
 
-    /// A member id that was never used: `<prefix>-<unique>`.
+    /// A member id that was never used: `<prefix>-<unique>`. An endless prefix is cut, so that the log can hold the whole.
     pub(super) fn member_id(&mut self, prefix: &str) -> Arc<str> {
+        let prefix = kohort_wire::primitives::cut(prefix, super::LONGEST_NAME - 64);
         *self.ids += 1;
         let high = mix(self.seed ^ mix(*self.ids));
         let low = mix(high ^ self.seed.rotate_left(32) ^ *self.ids);

@@ -38,6 +38,9 @@ use kohort_wire::ErrorCode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The longest name that the log's records can hold, bytes. A longer one would be cut, and after a restart be somebody else's.
+const LONGEST_NAME: usize = i16::MAX as usize;
+
 /// Whether the coordinator may answer for its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Phase {

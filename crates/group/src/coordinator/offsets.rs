@@ -113,6 +113,9 @@ impl Coordinator {
         out: &mut Vec<Output>,
     ) -> Result<(), ErrorCode> {
         let generation = request.generation_id_or_member_epoch;
+        if request.group_id.len() > super::LONGEST_NAME {
+            return Err(ErrorCode::InvalidGroupId);
+        }
         let Some((group, mut fx)) = self.with_group(&request.group_id, out) else {
             return if generation < 0 {
                 Ok(())

@@ -4,5 +4,6 @@
 
 mod leader;
 mod properties;
+mod reported;
 mod reports;
 mod support;

@@ -7,6 +7,7 @@ mod fixed;
 mod join_phase;
 mod reasons;
 mod recovery;
+mod reported;
 mod script;
 mod sessions;
 mod sync_phase;

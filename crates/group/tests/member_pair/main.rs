@@ -7,5 +7,6 @@ mod commits;
 mod handover;
 mod leaving;
 mod records;
+mod reported;
 mod room;
 mod upgrade;

@@ -8,6 +8,7 @@ mod errors;
 mod heartbeats;
 mod joining;
 mod offsets;
+mod reported;
 mod revoking;
 mod script;
 mod subscribing;

@@ -5,7 +5,7 @@ use super::state::{Group, GroupState, join_refused, parked};
 use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
-use crate::coordinator::{Asked, Coordinator, Output};
+use crate::coordinator::{Asked, Coordinator, LONGEST_NAME, Output};
 use crate::history::CauseKind;
 use crate::reason::JoinReason;
 use bytes::Bytes;
@@ -23,8 +23,10 @@ impl Coordinator {
         out: &mut Vec<Output>,
     ) {
         let limits = self.config.min_session_timeout_ms..=self.config.max_session_timeout_ms;
-        let refused = if request.group_id.is_empty() {
+        let refused = if request.group_id.is_empty() || request.group_id.len() > LONGEST_NAME {
             Some(ErrorCode::InvalidGroupId)
+        } else if names_too_long(&request) {
+            Some(ErrorCode::InvalidRequest)
         } else if !limits.contains(&request.session_timeout_ms) {
             Some(ErrorCode::InvalidSessionTimeout)
         } else if !self.groups.contains_key(&*request.group_id) && !request.member_id.is_empty() {
@@ -64,6 +66,16 @@ impl Coordinator {
             group.join(&mut fx, &asked, &request);
         }
     }
+}
+
+/// Whether one of the names that are kept is longer than the log can hold.
+fn names_too_long(request: &JoinGroupRequest) -> bool {
+    let protocols = request.protocols.iter().map(|p| p.name.len());
+    let instance = request.group_instance_id.as_ref().map_or(0, String::len);
+    [instance, request.protocol_type.len()]
+        .into_iter()
+        .chain(protocols)
+        .any(|length| length > LONGEST_NAME)
 }
 
 impl Group {

@@ -75,9 +75,10 @@ pub(super) fn listed(request: &JoinGroupRequest) -> Vec<(String, Bytes)> {
         .collect()
 }
 
-/// v0 has no rebalance timeout: the session timeout stands for it (KAFKA-8653). A negative one is none.
+/// v0 has no rebalance timeout: the session timeout stands for it (KAFKA-8653). One that is not positive is none: with zero, nobody
+/// would ever be back in time.
 fn rebalance_timeout(request: &JoinGroupRequest) -> u64 {
-    if request.rebalance_timeout_ms < 0 {
+    if request.rebalance_timeout_ms <= 0 {
         u64::try_from(request.session_timeout_ms).unwrap_or(0)
     } else {
         u64::try_from(request.rebalance_timeout_ms).unwrap_or(0)
