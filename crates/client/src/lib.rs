@@ -29,3 +29,8 @@ pub use reader::Reader;
 pub use record::NewRecord;
 pub use records::Records;
 pub use settings::Settings;
+
+/// The first page's program is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
