@@ -117,3 +117,48 @@ fn files_fit_in_the_head() {
         }
     }
 }
+
+/// The table of reported faults names tests that exist, and each of them names a report of its row.
+#[test]
+fn reported_faults_are_tested() {
+    let table = fs::read_to_string(root().join("docs/reported-faults.md")).unwrap();
+    let rows = table.lines().filter(|line| {
+        line.starts_with("| ") && !line.starts_with("| report ") && !line.starts_with("|--")
+    });
+    let mut tests = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        assert_eq!(
+            cells.len(),
+            4,
+            "report, what happened, test, without the rule: {row}"
+        );
+        let reports: Vec<&str> = cells[0].trim_matches(['|', ' ']).split(", ").collect();
+        let named: Vec<&str> = cells[2]
+            .split('`')
+            .filter(|part| part.contains("::"))
+            .collect();
+        assert_eq!(named.is_empty(), cells[2] == "—", "{row}");
+        for test in named {
+            tests += 1;
+            let (path, name) = test.split_once("::").unwrap();
+            let source = fs::read_to_string(root().join("crates").join(path))
+                .unwrap_or_else(|error| panic!("{path}: {error}"));
+            let head = format!("fn {name}(");
+            let at = source
+                .find(&head)
+                .unwrap_or_else(|| panic!("there is no {test}"));
+            let above = &source[..at];
+            let above = above.rsplit("\n\n").next().unwrap();
+            assert!(
+                above.contains("#[test]") || above.contains("#[tokio::test"),
+                "{test} is no test"
+            );
+            assert!(
+                reports.iter().any(|report| above.contains(report)),
+                "the doc comment of {test} names none of {reports:?}"
+            );
+        }
+    }
+    assert!(tests > 100, "the table has lost its tests: {tests}");
+}

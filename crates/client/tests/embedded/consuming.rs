@@ -88,7 +88,7 @@ async fn a_commit_of_what_is_not_owned_is_refused_here() {
     soon("a close", consumer.close()).await.unwrap();
 }
 
-/// A lease that is held delays the new owner; letting go lets it in.
+/// rust-rdkafka#627, snuba#5229: a lease that is held delays the new owner; letting go lets it in.
 #[tokio::test]
 async fn a_revocation_lasts_as_long_as_it_is_held() {
     let (_broker, address) = broker(&[("t", 2)]).await;
@@ -123,7 +123,7 @@ async fn until_owned(consumer: &mut Consumer, count: usize) {
     }
 }
 
-/// The member beats while the application is busy for longer than its session.
+/// librdkafka#598: the member beats while the application is busy for longer than its session.
 #[tokio::test]
 async fn a_busy_application_keeps_its_partitions() {
     let mut broker_settings = BrokerSettings::for_tests();
@@ -150,6 +150,7 @@ async fn a_busy_application_keeps_its_partitions() {
     soon("a close", consumer.close()).await.unwrap();
 }
 
+/// rust-rdkafka#636: nothing holds a consumer but its owner.
 #[tokio::test]
 async fn dropping_a_consumer_leaves_the_group_without_waiting() {
     let (_broker, address) = broker(&[("t", 1)]).await;

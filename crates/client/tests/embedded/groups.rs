@@ -91,11 +91,13 @@ async fn members_come_and_go(assignor: &str) {
     }
 }
 
+/// librdkafka#3340, KAFKA-16107, confluent-kafka-javascript#32: with nothing but what the events say.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cooperative_members_come_and_go() {
     members_come_and_go("cooperative-sticky").await;
 }
 
+/// confluent-kafka-javascript#32, confluent-kafka-dotnet#1742: so with an eager assignor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn eager_members_come_and_go() {
     members_come_and_go("range").await;

@@ -73,6 +73,7 @@ async fn a_broker_that_starts_late_is_waited_for() {
     soon("a connection", connecting).await.unwrap().unwrap();
 }
 
+/// Dekaf#329: among them an assignor that there is not.
 #[tokio::test]
 async fn settings_that_make_no_sense_are_refused_together() {
     let error = Consumer::builder()

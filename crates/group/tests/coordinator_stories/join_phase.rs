@@ -105,6 +105,7 @@ fn a_member_of_version_0_does_not_push_the_others_out() {
     assert_eq!(script.joined(again).members.len(), 2);
 }
 
+/// streamnative/kop#380: who leaves is not waited for.
 #[test]
 fn a_member_that_leaves_while_others_wait_ends_the_phase() {
     let mut script = Script::new(config());
@@ -116,7 +117,7 @@ fn a_member_that_leaves_while_others_wait_ends_the_phase() {
     assert_eq!(script.joined(again).generation_id, generation + 1);
 }
 
-/// KAFKA-6005.
+/// KAFKA-6005: a member cannot be the first without saying what the group is to speak.
 #[test]
 fn a_first_member_must_name_a_type_and_a_protocol() {
     let mut script = Script::new(config());

@@ -66,7 +66,7 @@ fn an_assignment_that_cannot_be_stored_starts_another_round() {
     assert_eq!(script.state().group_state, "PreparingRebalance");
 }
 
-/// The assignment of a member that the leader forgot is empty; what it gave to a stranger is ignored.
+/// kafkajs#550, KAFKA-17733: the assignment of a member that the leader forgot is empty; what it gave to a stranger is ignored.
 #[test]
 fn a_forgotten_member_gets_nothing_and_a_stranger_is_ignored() {
     let mut script = Script::new(config());

@@ -93,6 +93,8 @@ fn run(seed: u64, restarts: bool) {
     }
 }
 
+/// kafka-python#1562, kafka-python#1623, kafka-python#1626, kafka-python#1985, kafka-python#2077: connections break at any moment, with
+/// requests of all kinds under way; nothing waits for what will not come.
 #[test]
 fn a_group_heals() {
     seeds(|seed| run(seed, false));

@@ -12,7 +12,7 @@ fn at(offset: i64) -> Offset {
     }
 }
 
-/// 7.11: commits from all sides during twenty rebalances; nobody hears of them, unless the partition has gone.
+/// franz-go v1.13.2: commits from all sides during twenty rebalances; nobody hears of them, unless the partition has gone.
 #[test]
 fn no_rebalance_reaches_a_committer() {
     let mut room = Room::new(&[("t", 4)]);

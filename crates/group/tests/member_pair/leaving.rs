@@ -90,7 +90,8 @@ fn a_static_restart_causes_no_rebalance() {
     assert_eq!(room.generations, before + 1);
 }
 
-/// KIP-345: of two processes with one instance id the older one ends, and does not remove the other by leaving.
+/// librdkafka#2635, franz-go#931, KIP-345: of two processes with one instance id the older one ends, and does not remove the other by
+/// leaving.
 #[test]
 fn the_older_of_two_instances_is_fenced() {
     let mut room = Room::new(&[("t", 2)]);
@@ -110,7 +111,7 @@ fn the_older_of_two_instances_is_fenced() {
     assert_eq!(room.people[old].sent[&ApiKey::JoinGroup], 1);
 }
 
-/// Five members that open and close at random moments: all end, and nobody is left at the coordinator.
+/// librdkafka#4527: five members that open and close at random moments: all end, and nobody is left at the coordinator.
 #[test]
 fn members_that_close_while_joining_all_end() {
     for moment in 0..60 {

@@ -24,7 +24,8 @@ fn bounce(room: &mut Room, old: usize, names: &[&str]) -> usize {
     new
 }
 
-/// KIP-429's two rolling bounces, and back again: at no step two owners, and everything owned after each (franz-go#686).
+/// KIP-429's two rolling bounces, and back again: at no step two owners, and everything owned after each (franz-go#686, librdkafka#4368,
+/// confluent-kafka-go#605).
 #[test]
 fn two_rolling_bounces_and_back() {
     let mut room = Room::new(&[("t", 6)]);

@@ -92,7 +92,7 @@ fn a_static_member_closes_without_leaving() {
     assert_eq!(script.seen(), ["revoke t-0", "revoked t-0", "closed"]);
 }
 
-/// 11.01, 11.13: closed while the first join with an id is parked: LeaveGroup for that id, over the other lane.
+/// librdkafka#4527, franz-go v1.13.3: closed while the first join with an id is parked: LeaveGroup for that id, over the other lane.
 #[test]
 fn a_close_during_a_parked_join_leaves() {
     let mut script = Script::new(|_| {});
@@ -152,7 +152,7 @@ fn a_close_during_a_parked_join_waits_a_little() {
     assert_eq!(script.seen(), ["revoked t-0", "closed"]);
 }
 
-/// 11.01: an assignment that arrives after the close is not taken.
+/// librdkafka#4527: an assignment that arrives after the close is not taken.
 #[test]
 fn a_close_while_syncing_takes_nothing_new() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -184,7 +184,7 @@ fn a_close_without_a_coordinator_ends_soon() {
     assert_eq!(script.seen(), ["revoke t-0", "revoked t-0", "closed"]);
 }
 
-/// A silent coordinator neither.
+/// sarama#1581, sarama#1351: a silent coordinator neither.
 #[test]
 fn a_close_with_a_silent_coordinator_ends() {
     let mut script = Script::stable(auto, &of(&[0]));
@@ -208,7 +208,8 @@ fn a_second_close_is_at_once() {
     assert_eq!(script.seen(), ["closed"]);
 }
 
-/// 4.10, KIP-345: another process has the instance id: everything lost, an error, no join, no LeaveGroup that would remove the other.
+/// KAFKA-7862, KAFKA-8225, librdkafka#2635, franz-go#931: another process has the instance id (KIP-345): everything lost, an error, no
+/// join, no LeaveGroup that would remove the other.
 #[test]
 fn a_fenced_instance_ends_without_leaving() {
     let mut script = Script::stable(
@@ -223,7 +224,7 @@ fn a_fenced_instance_ends_without_leaving() {
     assert_eq!(script.seen(), ["closed"]);
 }
 
-/// 5.01, 10.09: unsubscribe revokes while it is still a member, then leaves; a later subscription joins afresh.
+/// KAFKA-8972, librdkafka v1.7.0: unsubscribe revokes while it is still a member, then leaves; a later subscription joins afresh.
 #[test]
 fn unsubscribe_revokes_and_leaves() {
     let mut script = Script::stable(auto, &of(&[0]));
@@ -243,7 +244,7 @@ fn unsubscribe_revokes_and_leaves() {
     assert_eq!(script.seen(), ["assign u-0"]);
 }
 
-/// 5.01, second shape: after a loss nothing is revoked or committed.
+/// KAFKA-8972: after a loss nothing is revoked or committed.
 #[test]
 fn unsubscribe_after_a_loss_commits_nothing() {
     let mut script = Script::stable(auto, &of(&[0]));

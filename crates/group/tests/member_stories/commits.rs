@@ -75,8 +75,8 @@ fn a_commit_without_offsets_takes_what_was_consumed() {
     assert_eq!(results(&mut script), [(1, Ok(8))]);
 }
 
-/// 7.11: a commit and a join exclude each other. The one that began first is answered before the join is sent; one that comes during
-/// the round waits for its end. Nobody hears of a rebalance.
+/// franz-go v1.13.2: a commit and a join exclude each other. The one that began first is answered before the join is sent; one that
+/// comes during the round waits for its end. Nobody hears of a rebalance.
 #[test]
 fn commits_and_joins_exclude_each_other() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -173,7 +173,7 @@ fn errors_of_the_offsets_reach_the_caller() {
     }
 }
 
-/// 2.12, franz-go#1326: a commit that says that the membership is gone is acted on at once, not at the next heartbeat.
+/// franz-go#1326, kafkajs#1466: a commit that says that the membership is gone is acted on at once, not at the next heartbeat.
 #[test]
 fn a_commit_may_bring_the_news_of_a_loss() {
     for (code, id) in [
@@ -232,7 +232,7 @@ fn a_commit_is_not_tried_for_ever() {
     assert_eq!(results(&mut script), [(1, Err(CommitError::Unknown))]);
 }
 
-/// Automatic commits: at the interval, only what changed, and not while a join is under way (7.10).
+/// librdkafka v1.7.0, getsentry/arroyo#168: automatic commits: at the interval, only what changed, and not while a join is under way.
 #[test]
 fn automatic_commits_keep_their_interval() {
     let mut script = Script::stable(

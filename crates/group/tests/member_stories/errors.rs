@@ -67,7 +67,7 @@ fn fresh() -> Script {
     script
 }
 
-/// KIP-394, KIP-345, KIP-62 and the classic consumer's own handling of JoinGroup.
+/// librdkafka v2.0.0, librdkafka#2944; KIP-394, KIP-345, KIP-62 and the classic consumer's own handling of JoinGroup.
 #[test]
 fn join_group() {
     for (code, expected) in [
@@ -98,6 +98,7 @@ fn join_group() {
     }
 }
 
+/// kafkajs#1466, kafkajs#1474, kafkajs#1712: ILLEGAL_GENERATION is a reason to join again with the same id, never an end.
 #[test]
 fn sync_group() {
     for (code, expected) in [
@@ -125,6 +126,7 @@ fn sync_group() {
     }
 }
 
+/// kafkajs#1466, kafkajs#1474, kafkajs#1712: so it is here.
 #[test]
 fn heartbeat() {
     for (code, expected) in [
@@ -205,7 +207,7 @@ fn answers_that_do_not_belong_are_ignored() {
     assert_eq!(script.member.state(), StateName::Joining);
 }
 
-/// FindCoordinator: authorisation is final, all else is asked again with pauses.
+/// franz-go#37, KAFKA-13917: FindCoordinator: authorisation is final, all else is asked again with pauses.
 #[test]
 fn find_coordinator() {
     let mut script = Script::new(|_| {});

@@ -24,7 +24,7 @@ fn beats_are_quick_after_a_sync_and_settle_at_the_interval() {
     assert_eq!(gaps[11..], [3_000, 3_000, 3_000]);
 }
 
-/// 9.06: commits are no heartbeats, and a rebalance is heard of by heartbeat although commits succeed.
+/// KAFKA-9246: commits are no heartbeats, and a rebalance is heard of by heartbeat although commits succeed.
 #[test]
 fn a_rebalance_keeps_everything_and_joins_at_once() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -33,7 +33,7 @@ fn a_rebalance_keeps_everything_and_joins_at_once() {
     assert_eq!(script.seen(), Vec::<String>::new());
 }
 
-/// From the join until its answer nobody beats; from the answer on, at once (9.07, 9.08).
+/// kafka-python#2617, sarama-cluster#25: from the join until its answer nobody beats; from the answer on, at once.
 #[test]
 fn beats_stop_while_a_join_is_parked() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -109,6 +109,7 @@ fn a_silent_connection_is_given_up_within_the_session() {
     assert_eq!(script.member.state(), StateName::Stable);
 }
 
+/// confluent-kafka-go#344, confluent-kafka-python#629, confluent-kafka-python#552, confluent-kafka-dotnet#1220, rust-rdkafka#433,
 /// KIP-62: an application that does not poll costs the membership; the next poll brings a fresh join.
 #[test]
 fn a_missed_poll_deadline_leaves_and_the_next_poll_joins() {
@@ -130,7 +131,7 @@ fn a_missed_poll_deadline_leaves_and_the_next_poll_joins() {
     );
 }
 
-/// A static member that misses the deadline does not leave (KIP-345): it goes silent and is replaced by itself.
+/// confluent-kafka-go#344: a static member that misses the deadline does not leave (KIP-345): it goes silent and is replaced by itself.
 #[test]
 fn a_static_member_does_not_leave_for_a_missed_poll() {
     let mut script = Script::stable(

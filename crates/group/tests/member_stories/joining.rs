@@ -46,7 +46,7 @@ fn the_highest_common_version_is_sent() {
     assert_eq!(script.take(ApiKey::OffsetFetch).version, 9);
 }
 
-/// 3.10, 9.01: a join may take as long as a rebalance, and the sum does not overflow.
+/// kafka-go#509, KAFKA-13126: a join may take as long as a rebalance, and the sum does not overflow.
 #[test]
 fn a_parked_join_is_waited_for_beyond_the_rebalance_timeout() {
     let mut script = Script::new(|config| {
@@ -90,7 +90,7 @@ fn a_leader_asks_for_the_topics_of_all_members() {
     assert_eq!(sync.protocol_name.as_deref(), Some(COOPERATIVE));
 }
 
-/// 7.3, KAFKA-13891: a sync that failed does not make the claim look newer than it is.
+/// KAFKA-13419, KAFKA-13891: a sync that failed does not make the claim look newer than it is.
 #[test]
 fn a_claim_keeps_the_generation_that_assigned_it() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -140,7 +140,7 @@ fn a_sync_that_was_overtaken_by_a_reset_is_dropped() {
     assert_eq!((request.member_id.as_str(), request.join_reason), ("", 8));
 }
 
-/// 4.03, KIP-814: a returning static leader that is told not to assign hands nothing out, but watches the topics.
+/// KAFKA-13435, KIP-814: a returning static leader that is told not to assign hands nothing out, but watches the topics.
 #[test]
 fn a_leader_that_skips_the_assignment_watches_all_the_same() {
     let mut script = Script::new(|config| config.group_instance_id = Some("i".to_owned()));
@@ -167,7 +167,7 @@ fn a_leader_that_skips_the_assignment_watches_all_the_same() {
     );
 }
 
-/// 12.01, KAFKA-17733: no bytes at all are an empty assignment.
+/// KAFKA-17733: no bytes at all are an empty assignment.
 #[test]
 fn no_bytes_are_an_empty_assignment() {
     let mut script = Script::new(|_| {});
@@ -177,7 +177,7 @@ fn no_bytes_are_an_empty_assignment() {
     assert_eq!(script.member.state(), StateName::Stable);
 }
 
-/// 12.09: bytes that cannot be read assign nothing; the member tries again with pauses and gives up in the end.
+/// KAFKA-20570: bytes that cannot be read assign nothing; the member tries again with pauses and gives up in the end.
 #[test]
 fn an_assignment_that_cannot_be_read_is_not_taken() {
     let mut script = Script::new(|_| {});
@@ -194,7 +194,7 @@ fn an_assignment_that_cannot_be_read_is_not_taken() {
     assert_eq!(script.seen(), ["fatal"]);
 }
 
-/// 10.05: a topic that was not asked for is not taken, and the leader gets one chance to do better.
+/// KAFKA-7961: a topic that was not asked for is not taken, and the leader gets one chance to do better.
 #[test]
 fn a_foreign_topic_is_not_taken() {
     let mut script = Script::new(|_| {});
@@ -218,7 +218,7 @@ fn an_old_broker_is_no_place_for_a_static_member() {
     assert_eq!(script.seen(), ["fatal"]);
 }
 
-/// 8.07, 11.14: whatever a broker answers for ever, requests keep pauses.
+/// librdkafka#2944, platformatic/kafka#381, KAFKA-12639: whatever a broker answers for ever, requests keep pauses.
 #[test]
 fn a_coordinator_that_always_refuses_is_not_stormed() {
     for code in [

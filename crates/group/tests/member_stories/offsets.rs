@@ -4,7 +4,7 @@ use crate::script::{Script, of, plain};
 use kohort_group::member::{Input, Output};
 use kohort_wire::{ApiKey, ErrorCode};
 
-/// 7.06: passing errors never reset a position; only "none is stored" without an error does.
+/// librdkafka v1.8.0: passing errors never reset a position; only "none is stored" without an error does.
 #[test]
 fn passing_errors_do_not_reset_a_position() {
     let mut script = Script::new(|_| {});
@@ -46,7 +46,7 @@ fn a_forbidden_topic_is_told_once_and_tried_again() {
     assert!(script.waits(ApiKey::OffsetFetch));
 }
 
-/// 5.03: an answer from before a partition went and came back says nothing about where the other owner has got to.
+/// franz-go v1.17.0: an answer from before a partition went and came back says nothing about where the other owner has got to.
 #[test]
 fn an_answer_from_before_a_move_is_not_used() {
     let mut script = Script::new(|_| {});

@@ -47,7 +47,7 @@ fn eager_gives_everything_up_before_it_joins() {
     assert_eq!(script.seen(), ["revoked t-0 t-1", "assign t-0 t-1"]);
 }
 
-/// 7.01, KAFKA-14196: what was consumed before an eager release is committed before the join, once, and nothing after.
+/// KAFKA-14196: what was consumed before an eager release is committed before the join, once, and nothing after.
 #[test]
 fn eager_commits_once_before_it_joins() {
     let mut script = Script::stable(
@@ -209,7 +209,7 @@ fn a_broken_trailer_is_told_and_the_plain_part_followed() {
     assert_eq!(script.seen(), ["assign nothing", "revoke t-1"]);
 }
 
-/// 2.08, KAFKA-12983: lost once, before the next join, which claims nothing.
+/// KAFKA-12983: lost once, before the next join, which claims nothing.
 #[test]
 fn an_unknown_member_loses_everything_before_it_joins_again() {
     let mut script = Script::stable(|_| {}, &of(&[0]));
@@ -244,7 +244,7 @@ fn topics_that_are_not_wanted_any_more_go_before_the_join() {
     assert_eq!(join.join_reason, JoinReason::SubscriptionChanged.number());
 }
 
-/// Positions of what was released are committed before it is told as revoked, under the new generation.
+/// KAFKA-9741, rust-rdkafka#627: positions of what was released are committed before it is told as revoked, under the new generation.
 #[test]
 fn a_cooperative_release_commits_what_it_gives_away() {
     let auto = |config: &mut kohort_group::member::MemberConfig| {

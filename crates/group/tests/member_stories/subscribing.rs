@@ -31,7 +31,8 @@ fn lead(script: &mut Script, generation: i32, assigned: &kohort_group::partition
     script.out.clear();
 }
 
-/// 10.02: partitions that are added are noticed by the leader, which joins again and says why.
+/// kafka-go#646, kafka-go#1134, kafka-go#1262, sarama-cluster#235, kafkajs#923: partitions that are added are noticed
+/// by the leader, which joins again and says why.
 #[test]
 fn a_leader_notices_new_partitions() {
     let mut script = leader();
@@ -89,7 +90,7 @@ fn a_follower_does_not_watch() {
     assert!(!script.waits(kohort_wire::ApiKey::JoinGroup));
 }
 
-/// 10.04, KAFKA-9181: who does not lead any more forgets the others' topics.
+/// KAFKA-9181: who does not lead any more forgets the others' topics.
 #[test]
 fn a_former_leader_forgets_the_topics_of_others() {
     let mut script = leader();
@@ -117,7 +118,7 @@ fn a_changed_subscription_joins_again() {
     assert_eq!(Script::said(&join).topics.len(), 3);
 }
 
-/// 10.11: a new pattern is matched at once against what is known, and one refresh is asked for.
+/// KAFKA-3854, KAFKA-4248: a new pattern is matched at once against what is known, and one refresh is asked for.
 #[test]
 fn a_pattern_is_matched_at_once() {
     let mut script = Script::new(|_| {});
