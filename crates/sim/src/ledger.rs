@@ -30,6 +30,27 @@ pub(crate) struct Holder {
     pub(crate) entered: bool,
     /// The group may have gone on without it.
     pub(crate) fenced: bool,
+    /// What it held then, until an assignment says whether that is still its own: a static member stays in the group with the claims of
+    /// its last join, so the leader may give away what it was given after that (Kafka has the same).
+    pub(crate) overdue: Partitions,
+    /// An assignment has come, and what it revokes comes next.
+    judged: bool,
+    /// Its member id was never stored, and the coordinator that gave it is gone. Its successor knows the instance by another id, and says
+    /// FENCED_INSTANCE_ID; a member that has not seen its coordinator go takes it for the end, as Kafka's does.
+    pub(crate) forgotten: bool,
+}
+
+impl Holder {
+    /// The group goes on without it.
+    fn fence(&mut self) {
+        self.fenced = true;
+        self.overdue = self.owned.clone();
+    }
+
+    /// What nobody else may hold.
+    pub(crate) fn sure(&self) -> Partitions {
+        self.owned.minus(&self.overdue)
+    }
 }
 
 /// A request that has reached the coordinator and has no answer yet.
@@ -212,6 +233,7 @@ impl Ledger {
                 self.issued.members.extend(self.stored.members.clone());
             }
             Fact::CoordinatorDown => {
+                self.forget_ids();
                 self.pending.clear();
                 self.issued = self.stored.clone();
                 self.requests.clear();
@@ -243,8 +265,22 @@ impl Ledger {
                     self.requests.insert(*id, asked);
                 }
             }
-            Fact::Unloaded => self.issued = self.stored.clone(),
+            Fact::Unloaded => {
+                self.forget_ids();
+                self.issued = self.stored.clone();
+            }
             Fact::Replayed(_) | Fact::Slept { .. } => {}
+        }
+    }
+
+    /// Ids that were given out and not stored are gone with the coordinator.
+    fn forget_ids(&mut self) {
+        for id in self.issued.members.difference(&self.stored.members) {
+            if let Some(process) = self.ids.get(id)
+                && let Some(holder) = self.holders.get_mut(process)
+            {
+                holder.forgotten = true;
+            }
         }
     }
 
@@ -252,6 +288,9 @@ impl Ledger {
         let Some(holder) = self.holders.get_mut(&process) else {
             return;
         };
+        if std::mem::take(&mut holder.judged) {
+            holder.overdue = holder.overdue.intersection(&holder.releasing);
+        }
         match input {
             Input::Subscribe(Subscription::Topics(topics)) => holder.wants.clone_from(topics),
             Input::Unsubscribe => holder.wants.clear(),
@@ -270,6 +309,7 @@ impl Ledger {
             } => {
                 holder.owned = owned.clone();
                 holder.generation = *generation;
+                holder.judged = true;
             }
             Output::Start(offsets) => {
                 for (partition, offset) in offsets {
@@ -299,6 +339,11 @@ impl Ledger {
     ) {
         let what = match request {
             GroupRequest::JoinGroup(join) => {
+                // The leader may be shown what it claimed earlier, and give away what it has come to hold since: a connection's last
+                // breath takes the place of a newer join, as in Kafka, unless its claims are older beyond doubt.
+                if zombie && let Some(holder) = self.holders.get_mut(&process) {
+                    holder.overdue = holder.owned.clone();
+                }
                 if let (Some(instance), "") = (&join.group_instance_id, join.member_id.as_str()) {
                     self.replaced(process, instance);
                 }
@@ -330,7 +375,9 @@ impl Ledger {
         // Its own earlier join may come second, and take the place of the later one (a zombie).
         for (process, holder) in &mut self.holders {
             if holder.instance.as_deref() == Some(instance) {
-                holder.fenced |= *process != by || holder.entered;
+                if *process != by || holder.entered {
+                    holder.fence();
+                }
                 holder.entered |= *process == by;
             }
         }
@@ -344,7 +391,7 @@ impl Ledger {
                 if let Some(process) = self.ids.get(&**member_id)
                     && let Some(holder) = self.holders.get_mut(process)
                 {
-                    holder.fenced = true;
+                    holder.fence();
                 }
             }
             Alarm::Rebalance(_) | Alarm::PendingSync(_) => {
@@ -356,7 +403,9 @@ impl Ledger {
                     .map(|asked| asked.process)
                     .collect();
                 for (process, holder) in &mut self.holders {
-                    holder.fenced |= !joined.contains(process);
+                    if !joined.contains(process) {
+                        holder.fence();
+                    }
                 }
             }
             Alarm::InitialDelay(_) | Alarm::Retention => {}
@@ -379,6 +428,7 @@ impl Ledger {
                 && let Some(holder) = self.holders.get_mut(&asked.process)
             {
                 holder.fenced = false;
+                holder.forgotten = false;
             }
         }
         self.answered.insert(id, asked);

@@ -71,6 +71,13 @@ impl Beat {
 }
 
 impl Member {
+    /// The pause between heartbeats. A member that hears of a rebalance only when its time is over would be thrown out of each one, and
+    /// its return is the next: so it beats at least twice in a rebalance timeout, whatever `heartbeat.interval.ms` says.
+    pub(super) fn beat_interval(&self) -> u64 {
+        let twice = (self.config.max_poll_interval_ms / 2).max(1);
+        self.config.heartbeat_interval_ms.min(twice)
+    }
+
     /// Whether the coordinator expects heartbeats: it does from the answer of a join until the next join is sent, which is the sign of
     /// life from then on.
     pub(super) fn beats(&self) -> bool {
@@ -101,7 +108,7 @@ impl Member {
             group_instance_id: self.config.group_instance_id.clone(),
         };
         if self.send(Work::Heartbeat, request, GroupRequest::Heartbeat, out) {
-            let interval = self.config.heartbeat_interval_ms;
+            let interval = self.beat_interval();
             self.beat
                 .sent(self.now, self.need_rejoin, interval, &mut self.jitter);
         }

@@ -315,7 +315,7 @@ impl Member {
         self.membership.generation = answer.generation_id;
         self.membership.protocol = name;
         self.record.round(self.now, answer.generation_id);
-        self.beat.start(self.now, self.config.heartbeat_interval_ms);
+        self.beat.start(self.now, self.beat_interval());
         self.state = State::Syncing(Syncing::new(
             answer,
             topics,

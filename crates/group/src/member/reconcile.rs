@@ -104,7 +104,7 @@ impl Member {
         self.need_rejoin = plan.need_rejoin;
         self.offsets.start(&add);
         self.offsets.auto_commit_from(self.now);
-        let interval = self.config.heartbeat_interval_ms;
+        let interval = self.beat_interval();
         self.beat
             .quicken(self.now, interval, &mut self.jitter, self.rounds_unsettled);
         self.record.assigned(self.now, &add);

@@ -145,6 +145,9 @@ impl Member {
             }
             // Brokers answer a sync with "loading" where they mean "join again".
             ErrorCode::RebalanceInProgress | ErrorCode::CoordinatorLoadInProgress => {
+                if code == ErrorCode::CoordinatorLoadInProgress {
+                    self.membership.doubt();
+                }
                 self.heard(self.now);
                 self.rounds.refused(self.now, self.pauses, &mut self.jitter);
                 self.sync_refused(code, out);
@@ -172,6 +175,8 @@ impl Member {
                 self.fail(Some(ApiKey::SyncGroup), Some(code), advice, out);
             }
             other => {
+                // What could not be stored is gone with the next coordinator.
+                self.membership.doubt();
                 out.push(Output::Warning {
                     code: Some(other),
                     text: format!(

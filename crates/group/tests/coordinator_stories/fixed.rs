@@ -236,3 +236,29 @@ fn two_restarts_that_cannot_be_stored_leave_the_oldest_id_valid() {
     script.feed(Input::AppendFailed(first, ErrorCode::NotEnoughReplicas));
     assert_eq!(script.beat_as(Some("i2"), &b, 2), ErrorCode::None);
 }
+
+/// KIP-814: a leader that skips the assignment compares the topics from then on with what it finds, which may be newer than the
+/// assignment. So the coordinator watches too, also one that has just loaded the group and does not know whether anybody does.
+#[test]
+fn topics_that_grow_while_a_static_leader_is_away_are_assigned() {
+    for reloaded in [false, true] {
+        let mut script = Script::new(config());
+        let first = script.join(join_as("i1", ""));
+        script.pass(1);
+        let leader = script.joined(first).member_id;
+        let everything = "\0\u{3}\0\0\0\u{1}\0\u{1}t\0\0\0\u{4}\0\0\0\0\0\0\0\u{1}\0\0\0\u{2}\0\0\0\u{3}\0\0\0\0";
+        let sync = script.sync(&leader, 1, &[(&leader, everything)]);
+        assert_eq!(script.synced(sync).0, ErrorCode::None);
+        let back = script.join(join_as("i1", ""));
+        let answer = script.joined(back);
+        assert!(answer.skip_assignment);
+        if reloaded {
+            script = Script::resume(config(), script.log, 2);
+        }
+        assert_eq!(script.beat(&answer.member_id, 1), ErrorCode::None);
+        let topics = [("t".into(), TopicInfo::with_partitions(5))];
+        script.feed(Input::Topics(topics.into_iter().collect()));
+        let beat = script.beat(&answer.member_id, 1);
+        assert_eq!(beat, ErrorCode::RebalanceInProgress, "reloaded: {reloaded}");
+    }
+}

@@ -2,7 +2,9 @@
 
 use super::script::{Script, config, join};
 use kohort_group::coordinator::CoordinatorConfig;
+use kohort_group::reason::JoinReason;
 use kohort_wire::ErrorCode;
+use kohort_wire::embedded::Subscription;
 
 fn delayed(delay: u64) -> Script {
     Script::new(CoordinatorConfig {
@@ -145,4 +147,44 @@ fn the_group_size_is_kept_and_the_first_to_come_back_stay() {
     );
     let again = script.join(join(&a));
     assert!(script.waits(again));
+}
+
+/// A broken connection's join comes after the next one, with what its member owned before. Kafka lets it take the parked one's place,
+/// and the leader gives away what the member has come to own since.
+#[test]
+fn a_join_with_older_claims_does_not_replace_a_newer_one() {
+    let claiming = |member: &str, generation: i32| {
+        let mut request = join(member);
+        request.protocols[0].metadata = Subscription {
+            topics: vec!["t".into()],
+            generation: Some(generation),
+            ..Subscription::default()
+        }
+        .encode();
+        request
+    };
+    let mut script = Script::new(config());
+    let (a, b, generation) = script.pair();
+    let parked = script.join(claiming(&b, generation));
+    let zombie = script.join(claiming(&b, generation - 1));
+    assert_eq!(
+        script.joined(zombie).error_code,
+        ErrorCode::RebalanceInProgress
+    );
+    assert!(script.waits(parked));
+    // Who has lost everything says -1, and means it; who says it because it was new then does not.
+    let mut new = claiming(&b, -1);
+    new.join_reason = JoinReason::NewMember.number();
+    let zombie = script.join(new);
+    assert_eq!(
+        script.joined(zombie).error_code,
+        ErrorCode::RebalanceInProgress
+    );
+    let lost = script.join(claiming(&b, -1));
+    assert_eq!(
+        script.joined(parked).error_code,
+        ErrorCode::RebalanceInProgress
+    );
+    assert!(script.waits(lost));
+    let _ = a;
 }

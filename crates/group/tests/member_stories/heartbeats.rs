@@ -206,3 +206,22 @@ fn a_throttled_member_is_quiet() {
     script.pass(20);
     assert!(script.waits(ApiKey::Heartbeat));
 }
+
+/// A beat that is slower than the rebalance timeout hears of each rebalance when it is over: the group goes on without the member, whose
+/// return is the next rebalance, without end.
+#[test]
+fn a_slow_heartbeat_still_hears_of_a_rebalance_in_time() {
+    let mut script = Script::stable(
+        |config| {
+            config.heartbeat_interval_ms = 5_000;
+            config.max_poll_interval_ms = 4_000;
+        },
+        &of(&[0]),
+    );
+    for _ in 0..14 {
+        script.give(Input::Polled);
+        script.beat(ErrorCode::None);
+    }
+    let due = script.due(&Alarm::Heartbeat).unwrap();
+    assert!(due.0 <= script.now.0 + 2_000, "the next beat is at {due}");
+}

@@ -292,3 +292,20 @@ fn a_coordinator_that_lost_the_id_fences_nobody() {
     script.refuse_join(token, ErrorCode::FencedInstanceId);
     assert_eq!(script.seen().last().unwrap(), "fatal");
 }
+
+/// The same where the id could not be stored because the log failed: the next coordinator does not know it.
+#[test]
+fn an_id_that_could_not_be_stored_fences_nobody() {
+    let mut script = Script::new(|config| config.group_instance_id = Some("i".to_owned()));
+    script.subscribe(&["t"]);
+    let (token, _) = script.take_join();
+    script.answer_join(token, Script::join_answer(1));
+    let (token, _) = script.take_sync();
+    script.answer_sync(token, ErrorCode::UnknownServerError, bytes::Bytes::new());
+    script.pass(1_000);
+    let (token, _) = script.take_join();
+    script.refuse_join(token, ErrorCode::FencedInstanceId);
+    script.pass(1_000);
+    let (_, join) = script.take_join();
+    assert_eq!(join.member_id, "");
+}

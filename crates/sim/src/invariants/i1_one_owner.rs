@@ -24,14 +24,15 @@ impl Invariant for OneOwner {
         else {
             return Ok(());
         };
-        if ledger.holders.get(process).is_none_or(|me| me.fenced) {
+        let Some(me) = ledger.holders.get(process).filter(|me| !me.fenced) else {
             return Ok(());
-        }
+        };
+        let overdue = &me.overdue;
         for (other, holder) in ledger.alive() {
             if other == *process || holder.fenced || holder.generation != *generation {
                 continue;
             }
-            let both = holder.owned.intersection(owned);
+            let both = holder.sure().intersection(owned).minus(overdue);
             if !both.is_empty() {
                 return Err(format!(
                     "process {process} and process {other} both hold {both} in generation {generation}"

@@ -30,7 +30,7 @@ impl Invariant for Handover {
             if other == *process || holder.fenced {
                 continue;
             }
-            let both = holder.owned.intersection(added);
+            let both = holder.sure().intersection(added);
             if !both.is_empty() {
                 return Err(format!(
                     "process {process} is assigned {both}, which process {other} has not let go"

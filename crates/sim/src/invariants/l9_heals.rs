@@ -1,4 +1,5 @@
-//! L9: no member ends for good, but the one whose place was taken by another process with its `group.instance.id`.
+//! L9: no member ends for good, but the one whose place was taken by another process with its `group.instance.id`, or whose id is gone
+//! with the coordinator that gave it before it was stored (see the ledger's `forgotten`).
 //!
 //! Would have caught KAFKA-15106: an assignor that failed for ever, and with it all members.
 
@@ -22,7 +23,7 @@ impl Invariant for Heals {
                 output: Output::Fatal(fatal),
             } => {
                 let fenced = fatal.code == Some(ErrorCode::FencedInstanceId)
-                    && ledger.holders.get(process).is_some_and(|me| me.fenced);
+                    && (ledger.holders.get(process)).is_some_and(|me| me.fenced || me.forgotten);
                 if fenced {
                     Ok(())
                 } else {

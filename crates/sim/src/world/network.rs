@@ -44,13 +44,12 @@ pub(super) struct Connection {
 pub(super) fn served(random: &mut Random, scenario: &Scenario) -> BTreeMap<ApiKey, (i16, i16)> {
     let mut versions = frames::known_versions();
     if scenario.old_versions {
-        // Static membership needs the versions that know `group.instance.id`, and SkipAssignment (KIP-814): without it a leader
-        // that is restarted does not lead, and nobody watches the topics.
+        // Static membership needs the versions that know `group.instance.id`.
         let floor = |key: ApiKey| match (key, scenario.static_percent) {
             (ApiKey::JoinGroup, 0) => 1,
             (ApiKey::OffsetCommit, 0) => 2,
             (ApiKey::OffsetFetch, _) => 1,
-            (ApiKey::JoinGroup, _) => 9,
+            (ApiKey::JoinGroup, _) => 5,
             (ApiKey::OffsetCommit, _) => 7,
             (_, 0) => 0,
             _ => 3,

@@ -1,7 +1,9 @@
 //! JoinGroup: who may come in, and whether the group rebalances for it.
 
 use super::membership::{Identity, Member, Why, listed};
+use super::round::assigned;
 use super::state::{Group, GroupState, join_refused, parked};
+use crate::assign::decode::partitions_from_wire;
 use crate::coordinator::effects::Effects;
 use crate::coordinator::input::Alarm;
 use crate::coordinator::output::GroupResponse;
@@ -227,6 +229,11 @@ impl Group {
         if let Err(error) = self.identify(who) {
             return fx.reply(asked.id, join_refused(error, &request.member_id));
         }
+        if self.overtaken(&id, request) {
+            // Most likely nobody listens; who does is to join again.
+            let error = ErrorCode::RebalanceInProgress;
+            return fx.reply(asked.id, join_refused(error, &request.member_id));
+        }
         match self.state {
             GroupState::PreparingRebalance => {
                 self.note_also(fx, &id, request);
@@ -285,13 +292,13 @@ impl Group {
             return;
         }
         let mut response = self.joined(id);
+        self.unwatched |= leads;
         if leads && asked.version >= 9 {
             response.skip_assignment = true;
         } else if leads {
             // A client that knows no SkipAssignment must not take itself for the leader, or it would assign.
             response.leader = String::new();
             response.members = Vec::new();
-            self.unwatched = true;
         }
         fx.reply(asked.id, GroupResponse::JoinGroup(response));
     }
@@ -334,7 +341,8 @@ impl Group {
             .is_some_and(|member| member.protocols == listed(request))
     }
 
-    /// Whether an assignor would see anything new: what it looks at in a consumer's subscription, and all bytes of anything else.
+    /// Whether an assignor would see anything new: what it looks at in a consumer's subscription, partitions that the member claims and that
+    /// the leader could not know of, and all bytes of anything else.
     pub(super) fn changed(&self, id: &Arc<str>, request: &JoinGroupRequest) -> bool {
         let Some(member) = self.members.get(id) else {
             return true;
@@ -348,7 +356,7 @@ impl Group {
             .iter()
             .zip(&now)
             .any(|((name, before), (other, after))| {
-                name != other || essence(before) != essence(after)
+                name != other || essence(before) != essence(after) || grown(member, before, after)
             })
     }
 }
@@ -364,6 +372,16 @@ fn essence(metadata: &Bytes) -> (Vec<Arc<str>>, Option<String>, Option<Bytes>) {
         }
         Err(_) => (Vec::new(), None, Some(metadata.clone())),
     }
+}
+
+/// Whether the claims hold what they did not hold before and the assignment does not say: that round went on without the member.
+fn grown(member: &Member, before: &Bytes, after: &Bytes) -> bool {
+    let owned = |metadata: &Bytes| {
+        let subscription = Subscription::decode(metadata.clone()).unwrap_or_default();
+        partitions_from_wire(&subscription.owned)
+    };
+    let news = owned(after).minus(&owned(before));
+    !news.is_empty() && assigned(member).is_some_and(|given| !given.is_superset_of(&news))
 }
 
 /// The answer to a join whose record could not be written.

@@ -4,6 +4,7 @@ mod heartbeat;
 mod join;
 mod leave;
 mod membership;
+mod overtaken;
 mod round;
 mod state;
 mod static_members;

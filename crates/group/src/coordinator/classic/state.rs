@@ -74,7 +74,8 @@ pub(in crate::coordinator) struct Group {
     pub(in crate::coordinator) topics: Option<BTreeSet<Topic>>,
     /// Why it last moved to PreparingRebalance, the latest last; the times are Unix milliseconds.
     pub(in crate::coordinator) remembered: Vec<Cause>,
-    /// Its leader was answered as a follower (it knows no SkipAssignment), so that no member watches the topics: the coordinator does.
+    /// Its leader did not assign (it was answered as a follower, or told to skip that), so that no member may know the topics that
+    /// were assigned: the coordinator watches them.
     pub(super) unwatched: bool,
     /// When it entered its state, Unix milliseconds; −1 if that is not known.
     pub(in crate::coordinator) state_since: i64,
@@ -490,9 +491,13 @@ impl Group {
         for id in ids {
             self.beats(fx, &id);
         }
+        // Whether its leader watches is not written down.
+        self.unwatched = true;
         if self.members.len() > fx.config.max_size {
             self.leader_causes(fx, CauseKind::Recovered);
             self.prepare_rebalance(fx);
+        } else {
+            self.watch_topics(fx);
         }
     }
 

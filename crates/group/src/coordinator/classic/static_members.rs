@@ -115,8 +115,8 @@ impl Group {
     }
 
     /// Whether the group's topics have other partitions than those that are assigned: while its leader was away, nobody watched; and
-    /// what was withheld until an absent member lets go would wait for ever, for it has nothing any more. Only members that give a
-    /// reason are held to it; for others Kafka leaves it to the next change (KIP-814).
+    /// what was withheld until an absent member lets go would wait for ever, for it has nothing any more. Only members that give a reason are
+    /// held to it here; for others Kafka leaves it to the next change (KIP-814).
     pub(super) fn topics_moved(&self, fx: &Effects<'_>) -> bool {
         let Some(topics) = self.topics.as_ref().filter(|_| self.is_consumer()) else {
             return false;
@@ -165,13 +165,14 @@ impl Group {
     /// id leads (before), so that it acts as a follower.
     fn answer_replaced(&mut self, fx: &mut Effects<'_>, asked: &Asked, undo: Undo) {
         let mut response = self.joined(&undo.new_id);
+        // Also a leader that skips the assignment compares with the topics as it finds them, which may be newer than the assignment.
+        self.unwatched |= undo.led;
         if asked.version >= 9 {
             response.skip_assignment = undo.led;
         } else {
             response.members = Vec::new();
             if undo.led {
                 response.leader = undo.old.id.to_string();
-                self.unwatched = true;
             }
         }
         let record = self.record();

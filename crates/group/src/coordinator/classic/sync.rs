@@ -87,6 +87,10 @@ impl Group {
                 self.synced(fx, &id);
                 let response = self.assigned(&id);
                 fx.reply(asked.id, response);
+                // The topics may have changed before a leader came back that did not look, and will not.
+                if self.leader.as_ref() == Some(&id) {
+                    self.watch_topics(fx);
+                }
             }
         }
     }
