@@ -34,6 +34,7 @@ fn place(name: &str) -> PathBuf {
 fn who_is_no_broker_is_named() {
     let http = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     let tls = stranger(&[0x15, 3, 1, 0, 2, 2, 70]);
+    let newer_tls = stranger(&[0x15, 3, 3, 0, 2, 2, 70]);
     let garbage = stranger(&[0xff; 64]);
     for command in CLIENTS {
         let ended = kohort(&at(command, &http));
@@ -46,7 +47,9 @@ fn who_is_no_broker_is_named() {
                 "correct host and port",
             ],
         );
-        kohort(&at(command, &tls)).refused(1, &[&tls, "a TLS server", "only plaintext"]);
+        for tls in [&tls, &newer_tls] {
+            kohort(&at(command, tls)).refused(1, &[tls, "a TLS server", "only plaintext"]);
+        }
         kohort(&at(command, &garbage)).refused(1, &[&garbage, "expected a Kafka broker"]);
     }
     let produce = ["produce", "--topic", "t", "--bootstrap", &http];
@@ -222,78 +225,6 @@ fn where_a_broker_cannot_listen_is_named() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_used_is_named() {
-    let folder = place("folder");
-    let path = folder.to_str().unwrap();
-    let start = |path: &str| kohort(&["broker", "--listen", "127.0.0.1:0", "--data", path]);
-    let (running, _) = broker(&["--data", path]);
-    start(path).refused(1, &[path, "in use by another broker", "process"]);
-    running.signal("TERM");
-    running.end().done();
-    std::fs::write(folder.join("format"), "kohort data 9\n").unwrap();
-    start(path).refused(1, &[path, "format 9, expected 1", "newer kohort"]);
-    std::fs::write(folder.join("format"), "kohort data 1\n").unwrap();
-    std::fs::write(folder.join("catalog.json"), "{").unwrap();
-    start(path).refused(1, &["catalog.json", "is damaged"]);
-    std::fs::remove_file(folder.join("format")).unwrap();
-    start(path).refused(
-        1,
-        &[
-            path,
-            "no data of a kohort broker",
-            "choose an empty or a new folder",
-        ],
-    );
-    std::fs::remove_dir_all(&folder).unwrap();
-    std::fs::write(&folder, "").unwrap();
-    start(path).refused(1, &[path, "expected a folder"]);
-    std::fs::remove_file(&folder).unwrap();
-}
-
-/// A limit on the size of files fails writes as a full disk does.
-#[test]
-fn a_full_disk_is_named_on_both_sides_and_what_is_there_can_be_read() {
-    let folder = place("full");
-    let script = r#"trap "" XFSZ; ulimit -f 64; exec "$0" broker --listen 127.0.0.1:0 --data "$1" -X group.initial.rebalance.delay.ms=0"#;
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", script, env!("CARGO_BIN_EXE_kohort")])
-        .arg(&folder);
-    let mut broker = Running::of(&mut command);
-    let ready = broker.until("ready ");
-    let address = ready.trim().strip_prefix("ready ").unwrap();
-    kohort(&at(&["topic", "create", "t", "--partitions", "1"], address)).done();
-    let produce = at(&["produce", "--topic", "t"], address);
-    with_input(&produce, b"first\n").done();
-    let hasty = [
-        "-X",
-        "delivery.timeout.ms=1500",
-        "-X",
-        "request.timeout.ms=1000",
-    ];
-    let much = format!("{}\n", "x".repeat(500)).repeat(200);
-    let ended = with_input(&[&produce[..], &hasty].concat(), much.as_bytes());
-    ended.refused(
-        1,
-        &["line ", "KAFKA_STORAGE_ERROR", "the broker's log says why"],
-    );
-    broker.until_said("cannot append to the log");
-    let read = [
-        "consume",
-        "--topic",
-        "t",
-        "--from",
-        "beginning",
-        "--count",
-        "1",
-    ];
-    assert_eq!(kohort(&at(&read, address)).done(), "first\n");
-    broker.signal("TERM");
-    broker.end().done();
-    std::fs::remove_dir_all(&folder).unwrap();
-}
-
-#[test]
 fn a_line_that_is_too_long_is_named() {
     let (_broker, address) = broker(&["-X", "message.max.bytes=1000"]);
     kohort(&at(
@@ -317,6 +248,23 @@ fn a_line_that_is_too_long_is_named() {
     kohort(&[&produce[..], &[folder]].concat()).refused(2, &[folder, "expected a file"]);
     kohort(&[&produce[..], &["/no/such/file"]].concat())
         .refused(2, &["/no/such/file", "cannot read"]);
+}
+
+/// The one that came last runs; programs see the code, people what to do.
+#[test]
+fn a_static_member_whose_place_is_taken_is_named() {
+    let (_broker, address) = broker(&[]);
+    kohort(&at(&["topic", "create", "t"], &address)).done();
+    let consume = at(&["consume", "--topic", "t", "--group", "g"], &address);
+    let json = ["--instance-id", "i", "--format", "json"];
+    let member = [&consume[..], &json, &["-X", "heartbeat.interval.ms=100"]].concat();
+    let mut first = Running::start(&member);
+    first.until("\"assigned\"");
+    let mut second = Running::start(&member);
+    second.until("\"assigned\"");
+    let ended = first.end();
+    assert!(ended.out.contains("\"number\":82"), "{ended:?}");
+    ended.refused(1, &["FENCED_INSTANCE_ID", "i; give each process its own"]);
 }
 
 /// Standard output that is full or closed is no reason to panic.

@@ -148,6 +148,25 @@ fn a_signal_is_obeyed_while_the_broker_is_silent() {
     broker.signal("CONT");
 }
 
+/// With a group or without: who is still looking for a broker has nothing to close.
+#[test]
+fn a_signal_ends_the_search_for_a_broker() {
+    let nobody = process::stranger::nobody();
+    let patient = ["-X", "bootstrap.timeout.ms=60000"];
+    for group in [&[][..], &["--group", "g"]] {
+        for signal in ["TERM", "INT"] {
+            let consume = ["consume", "-b", &nobody, "--topic", "t"];
+            let mut one = Running::start(&[&consume[..], &patient, group].concat());
+            one.until_said("trying again for 60000 ms");
+            one.signal(signal);
+            let started = Instant::now();
+            let ended = one.end();
+            assert_eq!(ended.status, Some(0), "{group:?} {signal}: {ended:?}");
+            assert!(started.elapsed() < Duration::from_secs(2), "{ended:?}");
+        }
+    }
+}
+
 /// What was read is sent; a second signal does not wait for a broker that is silent.
 #[test]
 fn a_producer_sends_what_it_has_read() {

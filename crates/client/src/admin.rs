@@ -18,9 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+mod attempts;
 mod groups;
 mod members;
 
+use attempts::Attempts;
 use groups::refused;
 pub use members::{GroupDescription, GroupListing, MemberDescription};
 
@@ -123,7 +125,8 @@ impl Admin {
 
     async fn until_led(&self, name: &str) -> Result<(), Error> {
         let topic: Topic = name.into();
-        let deadline = self.deadline();
+        let timeout_ms = self.cluster.settings.default_api_timeout_ms;
+        let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
         let mut backoff = Backoff::new(5, 200);
         loop {
             let view = self
@@ -206,10 +209,6 @@ impl Admin {
         i32::try_from(self.cluster.settings.request_timeout_ms).unwrap_or(i32::MAX)
     }
 
-    fn deadline(&self) -> Instant {
-        Instant::now() + Duration::from_millis(self.cluster.settings.default_api_timeout_ms.into())
-    }
-
     /// Asks the broker in charge, again while trying again may help, for up to `default.api.timeout.ms`.
     async fn ask<R: ApiRequest, T>(
         &self,
@@ -217,10 +216,7 @@ impl Admin {
         request: &R,
         read: impl Fn(R::Response) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let deadline = self.deadline();
-        let settings = &self.cluster.settings;
-        let mut backoff = Backoff::new(settings.retry_backoff_ms, settings.retry_backoff_max_ms);
-        let mut told = false;
+        let mut attempts = Attempts::new(&self.cluster.settings);
         loop {
             let outcome = match self.in_charge(whom).await {
                 Ok(connection) => connection
@@ -230,16 +226,10 @@ impl Admin {
                 Err(error) => Err(error),
             };
             match outcome {
-                Err(error) if may_help(&error) && Instant::now() < deadline => {
-                    if !told && backoff.failures() >= 5 {
-                        tracing::warn!("{error}; trying again");
-                        told = true;
-                    }
-                    tokio::time::sleep(backoff.next()).await;
-                    let _ = self.cluster.refresh(Some(BTreeSet::new())).await;
-                }
-                outcome => return outcome,
+                Ok(answer) => return Ok(answer),
+                Err(error) => attempts.again(error).await?,
             }
+            let _ = self.cluster.refresh(Some(BTreeSet::new())).await;
         }
     }
 
@@ -269,11 +259,6 @@ enum About<'a> {
     Controller,
     Node(i32),
     Group(&'a str),
-}
-
-/// An unknown topic is worth a second try when one reads, not when one administers.
-fn may_help(error: &Error) -> bool {
-    error.is_retriable() && error.code() != Some(ErrorCode::UnknownTopicOrPartition)
 }
 
 fn verdict(

@@ -40,7 +40,7 @@ pub enum Error {
         /// What was expected, what came, and what to do.
         reason: String,
     },
-    /// Another member or producer has taken this one's place.
+    /// Another member with the same `group.instance.id` has taken this one's place: FENCED_INSTANCE_ID (KIP-345).
     Fenced(String),
     /// It was not done within the time that the settings allow.
     TimedOut {
@@ -58,10 +58,10 @@ impl Error {
         match self {
             Error::Broker { code, .. } => Some(*code),
             Error::Coordinator { code, .. } => *code,
+            Error::Fenced(_) => Some(ErrorCode::FencedInstanceId),
             Error::Config(_)
             | Error::Connection { .. }
             | Error::Peer { .. }
-            | Error::Fenced(_)
             | Error::TimedOut { .. }
             | Error::Closed => None,
         }

@@ -208,9 +208,7 @@ impl Admin {
         request: &R,
         read: impl Fn(R::Response) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let deadline = self.deadline();
-        let settings = &self.cluster.settings;
-        let mut backoff = Backoff::new(settings.retry_backoff_ms, settings.retry_backoff_max_ms);
+        let mut attempts = Attempts::new(&self.cluster.settings);
         loop {
             let outcome = async {
                 let connection = self.in_charge(About::Group(group)).await?;
@@ -222,10 +220,8 @@ impl Admin {
                 )
             };
             match outcome.await {
-                Err(error) if may_help(&error) && Instant::now() < deadline => {
-                    tokio::time::sleep(backoff.next()).await;
-                }
-                outcome => return outcome,
+                Ok(answer) => return Ok(answer),
+                Err(error) => attempts.again(error).await?,
             }
         }
     }

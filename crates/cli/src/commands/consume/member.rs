@@ -1,7 +1,7 @@
 //! A member of a group.
 
 use super::output::{Failed, Output};
-use super::{Arguments, Commit, Order, PATIENCE, until, waiting_for_records};
+use super::{Arguments, Commit, Order, PATIENCE, unless_closed, until, waiting_for_records};
 use crate::failure::Failure;
 use crate::stdout::unwritten;
 use kohort::{
@@ -59,10 +59,10 @@ pub(super) async fn run(
     if let Some(pattern) = &arguments.pattern {
         builder = builder.pattern(pattern);
     }
-    let consumer = match connect(builder, &mut orders).await? {
-        Some(consumer) => consumer,
-        None => return Ok(()),
+    let Some(built) = unless_closed(builder.build(), &mut orders).await else {
+        return Ok(());
     };
+    let consumer = built?;
     let (let_go, mut over) = mpsc::unbounded_channel();
     let (committed, mut commits) = mpsc::unbounded_channel();
     let mut session = Session {
@@ -101,25 +101,6 @@ pub(super) async fn run(
     session
         .failure
         .map_or(Ok(()), |error| Err(Failure::failed(error)))
-}
-
-/// Connects, unless the end is asked for first.
-async fn connect(
-    builder: kohort::ConsumerBuilder,
-    orders: &mut mpsc::UnboundedReceiver<Order>,
-) -> Result<Option<Consumer>, Failure> {
-    let building = builder.build();
-    tokio::pin!(building);
-    loop {
-        tokio::select! {
-            built = &mut building => return Ok(Some(built?)),
-            order = orders.recv() => {
-                if matches!(order, Some(Order::Close | Order::CloseNow) | None) {
-                    return Ok(None);
-                }
-            }
-        }
-    }
 }
 
 impl Session {

@@ -205,6 +205,24 @@ fn obey_lines(orders: &mpsc::UnboundedSender<Order>) {
     }
 }
 
+/// Does what comes before the first record, unless the end is asked for first: nothing is there to be closed then.
+async fn unless_closed<T>(
+    doing: impl Future<Output = T>,
+    orders: &mut mpsc::UnboundedReceiver<Order>,
+) -> Option<T> {
+    tokio::pin!(doing);
+    loop {
+        tokio::select! {
+            done = &mut doing => return Some(done),
+            order = orders.recv() => {
+                if matches!(order, Some(Order::Close | Order::CloseNow) | None) {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
 /// Why nothing comes, as far as that can be seen from here.
 fn waiting_for_records(arguments: &Arguments) -> &'static str {
     match arguments.from {

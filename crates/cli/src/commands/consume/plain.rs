@@ -1,7 +1,7 @@
 //! Reading without a group.
 
 use super::output::{Failed, Output};
-use super::{Arguments, Order, PATIENCE, until, waiting_for_records};
+use super::{Arguments, Order, PATIENCE, unless_closed, until, waiting_for_records};
 use crate::failure::Failure;
 use crate::stdout::unwritten;
 use kohort::{Error, Reader, Settings};
@@ -17,10 +17,11 @@ pub(super) async fn run(
     if arguments.pattern.is_some() {
         return Err(Failure::usage("--pattern needs a --group"));
     }
-    let mut reader = Reader::connect(settings).await?;
-    for topic in &arguments.topic {
-        reader.read_topic(topic).await?;
-    }
+    let connecting = connect(&arguments.topic, settings);
+    let Some(connected) = unless_closed(connecting, &mut orders).await else {
+        return Ok(());
+    };
+    let mut reader = connected?;
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut mention_waiting = (!arguments.at_end).then(|| Instant::now() + PATIENCE);
     let ended = loop {
@@ -64,4 +65,12 @@ pub(super) async fn run(
     }
     output.event("closed", &[]).map_err(unwritten)?;
     ended.map_err(|error: Error| Failure::failed(error))
+}
+
+async fn connect(topics: &[String], settings: Settings) -> Result<Reader, Error> {
+    let mut reader = Reader::connect(settings).await?;
+    for topic in topics {
+        reader.read_topic(topic).await?;
+    }
+    Ok(reader)
 }
