@@ -82,9 +82,11 @@ impl TopicImage {
         self.0.is_empty()
     }
 
-    /// All partitions of these topics that exist.
+    /// All partitions of these topics that exist. A topic may come up again and again, as it does in the subscriptions of a large group
+    /// (KAFKA-9987): its partitions are taken once.
     pub fn partitions_of<'a>(&self, topics: impl IntoIterator<Item = &'a Topic>) -> Partitions {
         let mut all = Partitions::new();
+        let topics: BTreeSet<&Topic> = topics.into_iter().collect();
         for topic in topics {
             if let Some(info) = self.get(topic) {
                 all.insert_all(topic, 0..info.partitions());

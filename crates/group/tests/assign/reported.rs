@@ -92,24 +92,20 @@ fn of_two_with_two_each_one_ends_with_three() {
     assert!(told.withheld.is_empty());
 }
 
-/// KAFKA-9987: two thousand members share 400,000 partitions in one pass (here a tenth of each where the build is not optimised): a
-/// second run moves nothing, and when one goes only its partitions move. A comparison of each with each would not end.
+/// KAFKA-9987: two thousand members share 200 topics of 2,000 partitions, all in seconds even without an optimised build: a second run
+/// moves nothing, and when one goes only its partitions move. Anything that is done for each member and each partition would take hours.
 #[test]
 fn two_thousand_members_are_no_burden() {
-    let scale = if cfg!(debug_assertions) { 10 } else { 1 };
-    let names: Vec<String> = (0..200 / scale).map(|topic| format!("t{topic}")).collect();
-    let list: Vec<(&str, usize)> = names
-        .iter()
-        .map(|name| (name.as_str(), 2_000 / scale))
-        .collect();
+    let names: Vec<String> = (0..200).map(|topic| format!("t{topic}")).collect();
+    let list: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 2_000)).collect();
     let image = topics(&list);
     let wants = names.join(" ");
-    let members: Vec<Subscriber> = (0..2_000 / scale)
+    let members: Vec<Subscriber> = (0..2_000)
         .map(|at| member(&format!("m{at:04}"), &wants, "", -1))
         .collect();
     let first = round(&members, &image);
     let shares = assigned(&first);
-    assert!(sizes(&shares).iter().all(|size| *size == 200 / scale));
+    assert!(sizes(&shares).iter().all(|size| *size == 200));
     let settled = after(&members, &shares, 1);
     let second = round(&settled, &image);
     assert_eq!(assigned(&second), shares);
