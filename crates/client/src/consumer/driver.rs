@@ -256,10 +256,14 @@ impl Driver {
             return;
         };
         for topic in topics {
-            let missing = view
-                .topics
-                .get(topic)
-                .is_some_and(|found| found.error == ErrorCode::UnknownTopicOrPartition);
+            let Some(found) = view.topics.get(topic) else {
+                continue;
+            };
+            if found.error.is_none() {
+                // One that was there and is deleted is no mistake in a name.
+                self.watched.mentioned.insert(topic.clone());
+            }
+            let missing = found.error == ErrorCode::UnknownTopicOrPartition;
             if missing && self.watched.mentioned.insert(topic.clone()) {
                 self.tell(Event::Warning {
                     code: Some(ErrorCode::UnknownTopicOrPartition),
