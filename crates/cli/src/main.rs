@@ -35,6 +35,7 @@ enum Command {
     Topic(commands::topic::Arguments),
     Explain(commands::explain::Arguments),
     Lab(commands::lab::Arguments),
+    Replay(commands::replay::Arguments),
 }
 
 impl Command {
@@ -48,6 +49,7 @@ impl Command {
             Command::Topic(arguments) => commands::topic::run(arguments).await,
             Command::Explain(arguments) => commands::explain::run(arguments).await,
             Command::Lab(arguments) => commands::lab::run(arguments).await,
+            Command::Replay(arguments) => commands::replay::run(arguments).await,
         }
     }
 }

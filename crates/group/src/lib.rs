@@ -9,6 +9,9 @@
 //! `deadline()` is the earliest alarm; the shell feeds that alarm back when it is due. A trace of `(Timestamp, Input)` replayed
 //! gives the same outputs.
 
+#[macro_use]
+pub mod museum;
+
 pub mod assign;
 pub mod coordinator;
 pub mod history;

@@ -9,6 +9,7 @@
 //! assert!(outcome.violation.is_none(), "{outcome}");
 //! ```
 
+pub mod case;
 mod fact;
 pub mod faults;
 mod invariants;
@@ -19,6 +20,7 @@ pub mod scenario;
 mod trace;
 mod world;
 
+pub use case::Case;
 pub use faults::Fault;
 pub use outcome::{Outcome, Summary, Violation};
 
@@ -41,7 +43,13 @@ pub fn run(seed: u64) -> Outcome {
 /// Runs a seed and keeps its last `keep` events in words.
 #[must_use]
 pub fn run_traced(seed: u64, keep: usize) -> Outcome {
-    let mut world = World::new(seed, keep);
+    run_case(&Case::of(seed), keep)
+}
+
+/// Runs a case and keeps its last `keep` events in words.
+#[must_use]
+pub fn run_case(case: &Case, keep: usize) -> Outcome {
+    let mut world = World::new(case, keep);
     let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
     world.outcome(panic.map(|panic| {
         panic

@@ -38,6 +38,8 @@ pub struct Outcome {
     pub delivered: u64,
     /// Rebalances that the coordinator has recorded.
     pub rebalances: u64,
+    /// How often the nemesis struck.
+    pub strikes: u64,
     /// The broken rule, if there is one.
     pub violation: Option<Violation>,
     /// What the seed drew.

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::stdout;
-use kohort_sim::{Outcome, Summary};
+use kohort_sim::{Case, Outcome, Summary};
 use std::io::{IsTerminal, Write};
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Breaks simulated groups on purpose, one run a seed, and says what held.
 ///
-/// Exit status 1 if a rule was broken; the first failing seed's last events are shown.
+/// Exit status 1 if a rule was broken; the first failing seed's last events are shown, and it is shrunk to a file for `kohort replay`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  kohort lab --seeds 0..10000\n  kohort lab --seeds 17..18 --trace 200"
@@ -94,6 +94,20 @@ fn show(outcome: &Outcome) -> Result<(), Failure> {
     if violated { Err(Failure::Told) } else { Ok(()) }
 }
 
+/// Shrinks a failing seed and writes the case to a file.
+fn leave_trace(seed: u64) -> Result<(), Failure> {
+    let (case, outcome) = Case::of(seed).shrink();
+    let file = format!("lab-{seed}.trace");
+    std::fs::write(&file, case.file())
+        .map_err(|error| Failure::failed(format!("{file} cannot be written: {error}")))?;
+    stdout::line(format_args!(
+        "shrunk to {} strikes and {} events; see it step by step: kohort replay {file}\n",
+        outcome.strikes - case.skip.len() as u64,
+        outcome.events
+    ))?;
+    Ok(())
+}
+
 /// What the threads share.
 struct Board {
     next: AtomicU64,
@@ -165,6 +179,7 @@ impl Board {
         let first = self.first.into_inner().map_err(Failure::failed)?;
         if let Some(first) = &first {
             stdout::line(format_args!("{first}\n"))?;
+            leave_trace(first.seed)?;
         }
         stdout::line(format_args!(
             "{summary}{:.1} s, {:.0} runs a minute",

@@ -8,4 +8,5 @@ pub(crate) mod explain;
 pub(crate) mod group;
 pub(crate) mod lab;
 pub(crate) mod produce;
+pub(crate) mod replay;
 pub(crate) mod topic;

@@ -136,16 +136,24 @@ pub fn lead(situation: Situation<'_>) -> Result<Round, AssignError> {
     } else {
         (ask(assignor, &question)?, false)
     };
-    let withheld = claims.in_the_way(&question, &shares);
+    let mut withheld = claims.in_the_way(&question, &shares);
+    if defect!(GivesMovedAtOnce) {
+        withheld = Partitions::new();
+    }
     let plans = subscribers
         .iter()
         .map(|one| {
             let mut assigned = shares.get(&one.member_id).cloned().unwrap_or_default();
-            if !withheld.is_empty() {
+            let waits = marked[&one.member_id] || !defect!(GivesMovedToPlain);
+            if waits && !withheld.is_empty() {
                 assigned.retain(|topic, number| !withheld.contains(topic, number));
             }
             let trailer = marked[&one.member_id].then(|| Trailer {
-                revoked: one.owned.minus(&assigned),
+                revoked: if defect!(SupersetCheckLeftOut) {
+                    Partitions::new()
+                } else {
+                    one.owned.minus(&assigned)
+                },
                 need_rejoin: !withheld.is_empty(),
             });
             (one.member_id.clone(), Plan { assigned, trailer })

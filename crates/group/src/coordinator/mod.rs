@@ -13,6 +13,7 @@
 //! | CompletingRebalance | all have joined, or time is up | a retry is answered, a change rebalances | parked until the leader's is stored | NONE |
 //! | Stable | the leader's assignments are stored | a retry is answered, a change rebalances | the stored assignment | NONE |
 
+mod canonical;
 mod classic;
 pub mod config;
 mod describe;

@@ -133,11 +133,14 @@ impl Coordinator {
         if nobody {
             return Err(ErrorCode::UnknownMemberId);
         }
-        group.identify(super::classic::Identity {
+        let known = group.identify(super::classic::Identity {
             member: &request.member_id,
             instance: request.group_instance_id.as_deref(),
-        })?;
-        if generation != group.generation {
+        });
+        if !defect!(StrangersCommit) {
+            known?;
+        }
+        if generation != group.generation && !defect!(PastGenerationCommits) {
             return Err(ErrorCode::IllegalGeneration);
         }
         match group.state {
@@ -193,6 +196,9 @@ impl Coordinator {
                 offsets: commits,
             },
         );
+        if defect!(AcknowledgedBeforeStored) {
+            return fx.reply(asked.id, answer);
+        }
         fx.reply_after(asked.id, answer.clone(), last, answer);
     }
 

@@ -43,7 +43,9 @@ impl Coordinator {
                 };
                 let known = group.protocol_type.is_some();
                 if let Some(before) = before {
-                    group.offsets = before.offsets;
+                    if !defect!(ReplayForgetsOffsets) {
+                        group.offsets = before.offsets;
+                    }
                     group.remembered = before.remembered;
                 }
                 self.groups.insert(name.clone(), group);

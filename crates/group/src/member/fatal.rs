@@ -41,7 +41,7 @@ impl Member {
     pub(super) fn on_fenced(&mut self, api: ApiKey, out: &mut Vec<Output>) {
         let code = ErrorCode::FencedInstanceId;
         self.abandon_round(out);
-        if std::mem::take(&mut self.membership.doubted) {
+        if std::mem::take(&mut self.membership.doubted) || defect!(FightsForInstance) {
             self.end_series();
             return self.lose_and_rejoin(&refused(api, code), false, out);
         }

@@ -16,6 +16,9 @@ impl Member {
             {
                 Some(self.polled + self.config.max_poll_interval_ms)
             }
+            State::Fenced if defect!(SpinsWhileFenced) => {
+                Some(self.polled + self.config.max_poll_interval_ms)
+            }
             _ => None,
         }
     }

@@ -48,7 +48,7 @@ impl Member {
             }
             return;
         }
-        if self.rounds_unsettled > ROUNDS_WITHOUT_PAUSE {
+        if self.rounds_unsettled > ROUNDS_WITHOUT_PAUSE && !defect!(EverybodyRejoinsAtOnce) {
             self.rounds.not_before(self.now + self.pauses.first);
         }
         self.rounds_unsettled = self.rounds_unsettled.saturating_add(1);

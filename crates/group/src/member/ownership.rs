@@ -159,7 +159,14 @@ impl Member {
         self.conclude_release(out);
         let partitions = std::mem::take(&mut self.ownership.owned);
         self.record.lost(self.now, &partitions);
-        if !partitions.is_empty() {
+        if defect!(LostToldAsRevoked) && !partitions.is_empty() {
+            out.push(Output::Revoke {
+                partitions,
+                reason: RevokeReason::Reassigned,
+                deadline: self.now,
+                generation: self.membership.generation,
+            });
+        } else if !partitions.is_empty() {
             out.push(Output::Lost {
                 partitions,
                 why: why.to_owned(),
@@ -174,14 +181,18 @@ impl Member {
         self.membership.protocol.clear();
         self.leading = None;
         self.need_rejoin = false;
-        if !keep_id {
+        if !keep_id && !defect!(KeepsUnknownId) {
             self.membership.forget_id();
         }
     }
 
     /// The membership is gone: everything is lost, and the member joins afresh, at once the first time.
     pub(super) fn lose_and_rejoin(&mut self, why: &str, keep_id: bool, out: &mut Vec<Output>) {
-        self.lose(why, keep_id, out);
+        if defect!(KeepsOwnedWithoutGeneration) && keep_id {
+            self.membership.generation = -1;
+        } else {
+            self.lose(why, keep_id, out);
+        }
         match self.state {
             // It leaves anyway; if the group still knows it, it says so.
             State::Leaving(_) => return,
@@ -202,6 +213,9 @@ impl Member {
     /// What has to be released before a join: everything where that is the mode, else only what is no longer wanted.
     pub(super) fn before_join(&self) -> (Partitions, RevokeReason) {
         match self.mode {
+            Mode::Cooperative if defect!(RevokesBeforeJoin) => {
+                (self.ownership.owned.clone(), RevokeReason::Reassigned)
+            }
             Mode::Eager => (self.ownership.owned.clone(), RevokeReason::Eager),
             Mode::Cooperative if self.closing.is_some() => {
                 (Partitions::default(), RevokeReason::Closing)

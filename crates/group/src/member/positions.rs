@@ -185,7 +185,10 @@ impl Offsets {
 
 impl Member {
     /// The application has consumed.
-    pub(super) fn on_consumed(&mut self, one: TopicPartition, offset: Offset) {
+    pub(super) fn on_consumed(&mut self, one: TopicPartition, mut offset: Offset) {
+        if defect!(CommitsUnread) {
+            offset.offset += 1;
+        }
         // Of what is lost or given away nothing is remembered: others may be reading it.
         if has(&self.ownership.owned, &one) {
             self.offsets.consumed(one, offset);
@@ -300,7 +303,8 @@ impl Member {
                     if let Some(offset) = offset {
                         self.offsets.stored(&one, offset.offset, false);
                     }
-                    starts.insert(one, offset.clone());
+                    let from = offset.clone().filter(|_| !defect!(StartsAtBeginning));
+                    starts.insert(one, from);
                 }
                 Some(Err(code)) => {
                     failed = true;

@@ -10,7 +10,7 @@ impl Member {
         if !self.finish_release(out) {
             return;
         }
-        if self.closing.is_some() {
+        if self.closing.is_some() || defect!(NeedRejoinIgnored) {
             self.state = State::Stable;
             return;
         }

@@ -127,7 +127,8 @@ impl Member {
             Some(Subscription::Pattern(_)) => None,
             Some(Subscription::Topics(topics)) => {
                 let mut all = topics.clone();
-                if let Some(leading) = &self.leading {
+                if let Some(leading) = self.leading.as_ref().filter(|_| !defect!(WatchesOwnTopics))
+                {
                     all.extend(leading.topics.iter().cloned());
                 }
                 Some(all)

@@ -9,10 +9,14 @@ use kohort_group::partitions::TopicPartition;
 /// How often the world looks whether the group has converged.
 const LOOK_EVERY_MS: u64 = 200;
 
+/// After the last fault there are at most so many generations: every member may have a round or two of its own, and no more.
+const MOST_ROUNDS: i32 = 60;
+
 impl World {
     /// The trouble is over: whatever was about to break does not, and all processes go on.
     pub(super) fn make_peace(&mut self) {
         self.peace = Some(self.now);
+        self.peace_generation = self.ledger.issued.generation;
         self.broker.next_append = NextAppend::Fine;
         self.broker.slow_network_until = 0;
         for process in self.live.clone() {
@@ -39,6 +43,11 @@ impl World {
         // The last two may have been a leaver and one that it had fenced.
         if self.live.is_empty() && self.starting == 0 {
             self.start_later(0, 0);
+        }
+        let rounds = self.ledger.issued.generation - self.peace_generation;
+        if rounds > MOST_ROUNDS {
+            let what = format!("{rounds} generations since the last fault, and no end");
+            self.fail("L2 rounds come to an end", what);
         }
         let missing = self.missing();
         let since = self.peace.unwrap_or(self.now);

@@ -5,6 +5,7 @@
 //!   process (Member + application) ◀── frames ──▶ broker (Coordinator + log)      every step ─▶ invariants
 //! ```
 
+use crate::case::Case;
 use crate::fact::{Fact, Machine, Process as ProcessId};
 use crate::faults::{Fault, FaultCounts};
 use crate::invariants::{self, Invariant};
@@ -92,6 +93,12 @@ pub(crate) struct World {
     sequence: u64,
     queue: BTreeMap<(u64, u64), Event>,
     random: Random,
+    /// What the nemesis draws from.
+    fate: Random,
+    case: Case,
+    strikes: u64,
+    /// The generation when the trouble ended.
+    peace_generation: i32,
     scenario: Scenario,
     trace: Trace,
     faults: FaultCounts,
@@ -117,10 +124,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The world of a seed; its trace keeps the last `keep` events in words.
-    pub(crate) fn new(seed: u64, keep: usize) -> Self {
+    /// The world of a case; its trace keeps the last `keep` events in words.
+    pub(crate) fn new(case: &Case, keep: usize) -> Self {
+        let seed = case.seed;
         let mut random = Random::new(seed);
-        let scenario = Scenario::draw(&mut random);
+        let mut scenario = Scenario::draw(&mut random);
+        case.lessen(&mut scenario);
+        let fate = Random::new(random.next());
         let versions = network::served(&mut random, &scenario);
         let topics = Topics::new(&scenario.topics);
         let broker = Broker::new();
@@ -131,6 +141,10 @@ impl World {
             queue: BTreeMap::new(),
             ledger: Ledger::new(scenario.faults.is_empty()),
             random,
+            fate,
+            case: case.clone(),
+            strikes: 0,
+            peace_generation: 0,
             scenario,
             trace: Trace::new(keep),
             faults: FaultCounts::new(),
@@ -201,6 +215,7 @@ impl World {
             alarms: self.alarms,
             delivered: self.delivered,
             rebalances: self.rebalances,
+            strikes: self.strikes,
             violation,
             scenario: self.scenario,
             last: self.trace.into_lines(),

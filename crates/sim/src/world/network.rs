@@ -128,6 +128,12 @@ impl World {
 
     /// How much later than usual a request is.
     fn lateness(&mut self, process: ProcessId, key: ApiKey) -> u64 {
+        if let Some(always) = self.case.late_sync_ms
+            && key == ApiKey::SyncGroup
+            && self.processes[process].slot.is_multiple_of(2)
+        {
+            return always;
+        }
         let late = &mut self.processes[process].late_sync_ms;
         if key != ApiKey::SyncGroup || *late == 0 {
             return 0;

@@ -72,6 +72,9 @@ impl Group {
         let Some(member) = self.members.get(id) else {
             return;
         };
+        if defect!(SessionsNeverEnd) {
+            return;
+        }
         if !member.is_new && (member.join.is_some() || member.sync.is_some()) {
             return;
         }

@@ -96,7 +96,8 @@ impl Why {
     pub(super) fn of(request: &JoinGroupRequest) -> Self {
         let reason = JoinReason::from_number(request.join_reason);
         Self {
-            typed: Some(reason).filter(|reason| *reason != JoinReason::Unknown),
+            typed: Some(reason)
+                .filter(|reason| *reason != JoinReason::Unknown && !defect!(ReasonIgnored)),
             ..Self::in_words(request.reason.as_deref())
         }
     }

@@ -165,7 +165,7 @@ impl Group {
         self.pending_sync.remove(&member.id);
         fx.alarms
             .cancel(&Alarm::Session(self.id.clone(), member.id.clone()));
-        if self.leader.as_ref() == Some(&member.id) {
+        if self.leader.as_ref() == Some(&member.id) && !defect!(LeaderGoneStaysLeader) {
             self.leader = self.members.keys().next().cloned();
         }
         Some(member)
@@ -334,6 +334,9 @@ impl Group {
     }
 
     fn become_empty(&mut self, fx: &mut Effects<'_>) {
+        if defect!(GenerationsStartOver) {
+            self.generation = 0;
+        }
         self.protocol = None;
         self.leader = None;
         self.topics = None;
@@ -466,6 +469,9 @@ impl Group {
 
     /// Leadership of the partition is gone: whoever waits is to look for the new coordinator.
     pub(in crate::coordinator) fn unload(&mut self, fx: &mut Effects<'_>) {
+        if defect!(ForgetsParked) {
+            return;
+        }
         for member in self.members.values_mut() {
             if let Some(parked) = member.join.take() {
                 fx.reply(
@@ -498,6 +504,16 @@ impl Group {
             self.prepare_rebalance(fx);
         } else {
             self.watch_topics(fx);
+        }
+    }
+
+    /// Forgets what only people read.
+    pub(in crate::coordinator) fn plain(&mut self) {
+        self.round = None;
+        self.remembered.clear();
+        self.state_since = -1;
+        for offsets in self.offsets.values_mut().flat_map(|one| one.values_mut()) {
+            offsets.commit_timestamp = 0;
         }
     }
 

@@ -65,6 +65,9 @@ impl Group {
         self.note_renamed(&old_id, &new_id);
         self.beats(fx, &new_id);
         match self.state {
+            GroupState::CompletingRebalance if defect!(StaticRestartWhileCompleting) => {
+                self.answer_replaced(fx, asked, Undo { old, new_id, led });
+            }
             GroupState::Stable if !changed && self.may_stay(fx, request) => {
                 self.answer_replaced(fx, asked, Undo { old, new_id, led });
             }

@@ -85,7 +85,13 @@ impl Group {
                 self.note_sync(fx, &id);
                 self.round_told(fx, &id);
                 self.synced(fx, &id);
-                let response = self.assigned(&id);
+                let nobody: Arc<str> = "".into();
+                let whose = if defect!(StableSyncIsEmpty) {
+                    &nobody
+                } else {
+                    &id
+                };
+                let response = self.assigned(whose);
                 fx.reply(asked.id, response);
                 // The topics may have changed before a leader came back that did not look, and will not.
                 if self.leader.as_ref() == Some(&id) {
@@ -159,7 +165,7 @@ impl Group {
         if !self.is(GroupState::CompletingRebalance) || self.generation != generation {
             return;
         }
-        if !error.is_none() {
+        if !error.is_none() && !defect!(FailedAppendIsFine) {
             self.reset_syncs(fx, error);
             self.leader_causes(fx, CauseKind::AppendFailed);
             return self.prepare_rebalance(fx);

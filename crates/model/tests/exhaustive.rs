@@ -1,0 +1,93 @@
+//! Two members with two faults at all places, always; `--ignored`, in release: every order of messages, and three members.
+
+use kohort_model::{Explored, Fault, Kind, Setup, explore};
+
+const MOST: usize = 3_000_000;
+
+fn search(what: &str, setup: &Setup) -> Explored {
+    let explored = explore(setup, MOST).unwrap_or_else(|broken| panic!("{what}: {broken}"));
+    println!("model: {what}: {explored:?}");
+    assert!(
+        explored.converged > 0 && (setup.faults == 0 || explored.faults > 0),
+        "{what}"
+    );
+    explored
+}
+
+fn setup(members: &[Kind], fixed: bool, faults: u32, every_order: bool) -> Setup {
+    Setup {
+        members: members.to_vec(),
+        fixed,
+        faults,
+        kinds: Fault::ALL.to_vec(),
+        every_order,
+    }
+}
+
+const MODES: [(&str, [Kind; 3]); 4] = [
+    ("explicit", [Kind::Explicit; 3]),
+    ("cooperative", [Kind::Cooperative; 3]),
+    ("eager", [Kind::Eager; 3]),
+    ("mixed", [Kind::Explicit, Kind::Cooperative, Kind::Explicit]),
+];
+
+#[test]
+fn two_members_and_a_fault() {
+    for (name, kinds) in MODES {
+        for fixed in [false, true] {
+            let what = format!("2 {name} members, static {fixed}, 1 fault");
+            search(&what, &setup(&kinds[..2], fixed, 1, false));
+        }
+    }
+}
+
+fn two_faults(modes: &[(&str, [Kind; 3])]) {
+    for (name, kinds) in modes {
+        for fixed in [false, true] {
+            search(
+                &format!("2 {name} members, static {fixed}, 2 faults"),
+                &setup(&kinds[..2], fixed, 2, false),
+            );
+        }
+    }
+}
+
+#[test]
+fn two_explicit_members_and_two_faults() {
+    two_faults(&MODES[..1]);
+}
+
+#[test]
+fn two_mixed_members_and_two_faults() {
+    two_faults(&MODES[3..]);
+}
+
+#[test]
+#[ignore = "half a minute more"]
+fn two_members_of_other_modes_and_two_faults() {
+    two_faults(&MODES[1..3]);
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn two_members_in_every_order() {
+    for (name, kinds) in MODES {
+        search(
+            &format!("2 {name} members, every order, 1 fault"),
+            &setup(&kinds[..2], false, 1, true),
+        );
+    }
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn three_members_and_one_fault_in_every_order() {
+    for (name, kinds) in MODES {
+        for fixed in [false, true] {
+            search(
+                &format!("3 {name} members, static {fixed}, every order, 1 fault"),
+                &setup(&kinds, fixed, 1, true),
+            );
+        }
+    }
+}
