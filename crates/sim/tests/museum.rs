@@ -28,7 +28,11 @@ const EXHIBITS: &[(Defect, u64, &str)] = &[
     ),
     (Defect::SupersetCheckLeftOut, 91, "L1 the group converges"),
     (Defect::NeedRejoinIgnored, 17, "L1 the group converges"),
-    (Defect::EverybodyRejoinsAtOnce, 42, "L1 the group converges"),
+    (
+        Defect::EverybodyRejoinsAtOnce,
+        254,
+        "L2 rounds come to an end",
+    ),
     (Defect::RevokesBeforeJoin, 0, "I7 when to revoke"),
     (Defect::LostToldAsRevoked, 1, "I7 when to revoke"),
     (Defect::KeepsOwnedWithoutGeneration, 1, "G6 no busy loop"),
