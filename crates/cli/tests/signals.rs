@@ -88,6 +88,7 @@ fn a_signal_hands_over_before_it_ends() {
     stays.until("\"owned\":4}");
     let mut goes = member(&at, "goes", &[]);
     goes.until("\"owned\":2}");
+    stays.until("\"owned\":2}");
     goes.signal("TERM");
     stays.until("\"owned\":4}");
     let ended = goes.end();
