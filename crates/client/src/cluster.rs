@@ -6,6 +6,7 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::metadata::{self, Node, View};
 use crate::settings::Settings;
+use crate::task::spawn_watched;
 use kohort_group::partitions::Topic;
 use kohort_wire::messages::{
     Coordinator, FindCoordinatorRequest, MetadataRequest, MetadataRequestTopic,
@@ -132,7 +133,11 @@ impl Cluster {
                 Err(error) => return Err(error),
             }
         }
-        tokio::spawn(keep(Arc::downgrade(&cluster)));
+        let trouble = cluster.trouble.clone();
+        spawn_watched(keep(Arc::downgrade(&cluster)), move |error| {
+            tracing::error!("no metadata any more: {error}");
+            trouble.send_replace(Some(error));
+        });
         Ok(cluster)
     }
 

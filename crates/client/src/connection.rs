@@ -10,6 +10,7 @@
 use crate::error::Error;
 use crate::handshake;
 use crate::settings::Settings;
+use crate::task::spawn_watched;
 use bytes::{Bytes, BytesMut};
 use kohort_wire::api::ApiRequest;
 use kohort_wire::{ApiKey, frame};
@@ -96,14 +97,17 @@ impl Connection {
         let (fate, _) = watch::channel(None);
         let in_flight = InFlight::default();
         let address: Arc<str> = address.into();
-        tokio::spawn(write_requests(
+        let writing = write_requests(
             write,
             outgoing,
             in_flight.clone(),
             fate.clone(),
             address.clone(),
-        ));
-        tokio::spawn(read_answers(read, in_flight, fate.clone(), address.clone()));
+        );
+        let reading = read_answers(read, in_flight, fate.clone(), address.clone());
+        let (writers, readers) = (fate.clone(), fate.clone());
+        spawn_watched(writing, move |error| end(&writers, error));
+        spawn_watched(reading, move |error| end(&readers, error));
         Arc::new(Self {
             address,
             client_id: client_id.to_owned(),

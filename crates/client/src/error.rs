@@ -47,6 +47,9 @@ pub enum Error {
         /// What was waited for, and for how long.
         what: String,
     },
+    /// A background task of the client panicked, with these words: code of the application's own that it runs (an assignor), or a
+    /// mistake in kohort. It does not go on by itself.
+    Panicked(String),
     /// The client has been closed.
     Closed,
 }
@@ -63,6 +66,7 @@ impl Error {
             | Error::Connection { .. }
             | Error::Peer { .. }
             | Error::TimedOut { .. }
+            | Error::Panicked(_)
             | Error::Closed => None,
         }
     }
@@ -77,6 +81,7 @@ impl Error {
             | Error::Peer { .. }
             | Error::Coordinator { .. }
             | Error::Fenced(_)
+            | Error::Panicked(_)
             | Error::Closed => false,
         }
     }
@@ -189,6 +194,10 @@ impl fmt::Display for Error {
             },
             Error::Fenced(what) => write!(f, "{what}"),
             Error::TimedOut { what } => write!(f, "timed out: {what}"),
+            Error::Panicked(words) => write!(
+                f,
+                "a background task panicked: {words}; mend the assignor if it is your own, else report it with this text; a new consumer can go on"
+            ),
             Error::Closed => write!(f, "the client is closed"),
         }
     }

@@ -14,10 +14,12 @@ mod record;
 mod record_batch;
 mod records;
 pub mod settings;
+mod task;
 
 pub use admin::{Admin, GroupDescription, GroupListing, MemberDescription, NewTopic};
 pub use consumer::{Assigned, Consumer, ConsumerBuilder, Event, Lost, Revocation};
 pub use error::Error;
+pub use kohort_group::assign;
 pub use kohort_group::history::{self, RebalanceRecord};
 pub use kohort_group::member::{CommitError, Offset, RevokeReason};
 pub use kohort_group::partitions::{Partitions, Topic, TopicPartition};

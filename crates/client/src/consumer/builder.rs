@@ -3,11 +3,12 @@
 use super::application::Application;
 use super::driver::{Driver, Watched};
 use super::lanes::Lanes;
-use super::{Command, Consumer};
+use super::{Command, Consumer, Event};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::settings::{Reset, Settings};
+use crate::task::spawn_watched;
 use kohort_group::assign::{self, Assignor};
 use kohort_group::member::{Input, Member, MemberConfig, Subscription};
 use kohort_group::partitions::Topic;
@@ -143,7 +144,12 @@ impl ConsumerBuilder {
             closing: false,
             abandoned: false,
         };
-        tokio::spawn(driver.run());
+        let (last_words, silenced) = (driver.events.clone(), fetcher.clone());
+        spawn_watched(driver.run(), move |error| {
+            silenced.halt();
+            let _ = last_words.send(Event::Error(error));
+            let _ = last_words.send(Event::Closed);
+        });
         let consumer = Consumer {
             commands,
             events,

@@ -56,7 +56,7 @@ fn start_fetches(shared: &Arc<Shared>) -> Option<Instant> {
         shared.cluster.want_refresh();
     }
     for ((node, lane), wanted) in by_leader {
-        tokio::spawn(fetch(shared.clone(), node, lane, wanted));
+        shared.spawn(fetch(shared.clone(), node, lane, wanted));
     }
     look_again
 }

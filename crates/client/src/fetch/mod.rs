@@ -12,8 +12,10 @@ mod reset;
 use crate::cluster::{Cluster, Purpose, lock};
 use crate::error::Error;
 use crate::records::Records;
+use crate::task::spawn_watched;
 use kohort_group::partitions::{Partitions, Topic, TopicPartition};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -81,6 +83,14 @@ struct Shared {
     failures: mpsc::UnboundedSender<Error>,
 }
 
+impl Shared {
+    /// Runs a part of the fetching; its death is a failure like others.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let failures = self.failures.clone();
+        spawn_watched(task, move |error| drop(failures.send(error)));
+    }
+}
+
 impl Fetcher {
     /// Begins; what cannot be mended by trying again is told to `failures`.
     pub(crate) fn new(cluster: Arc<Cluster>, failures: mpsc::UnboundedSender<Error>) -> Self {
@@ -91,7 +101,7 @@ impl Fetcher {
             filled: Notify::new(),
             failures,
         });
-        tokio::spawn(dispatch::run(Arc::downgrade(&shared)));
+        shared.spawn(dispatch::run(Arc::downgrade(&shared)));
         Self { shared }
     }
 

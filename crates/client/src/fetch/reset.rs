@@ -45,7 +45,7 @@ pub(super) fn start(shared: &Arc<Shared>) {
         shared.cluster.want_refresh();
     }
     for (leader, partitions) in by_leader {
-        tokio::spawn(reset(shared.clone(), leader, partitions));
+        shared.spawn(reset(shared.clone(), leader, partitions));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::metadata::TopicView;
 use crate::record::NewRecord;
 use crate::settings::{Acks, Codec, Settings};
+use crate::task::spawn_watched;
 use accumulator::{Accumulator, Identity};
 use kohort_group::partitions::{Topic, TopicPartition};
 use kohort_wire::{ApiKey, ErrorCode};
@@ -123,7 +124,11 @@ impl ProducerBuilder {
             room,
             closing: AtomicBool::new(false),
         });
-        tokio::spawn(sender::run(shared.clone()));
+        let given_up = shared.clone();
+        spawn_watched(sender::run(shared.clone()), move |error| {
+            given_up.room.close();
+            sender::fail_all(&given_up, &error);
+        });
         Ok(Producer { shared })
     }
 }

@@ -364,7 +364,7 @@ fn expire(shared: &Shared) {
     }
 }
 
-fn fail_all(shared: &Shared, error: &Error) {
+pub(super) fn fail_all(shared: &Shared, error: &Error) {
     let all = lock(&shared.queues).take_expired(Instant::now(), Duration::ZERO);
     for (_, batch) in all {
         give_up(shared, &batch, error.clone());

@@ -2,7 +2,9 @@
 
 use super::ledger::Ledger;
 use super::*;
-use kohort::{Consumer, ConsumerBuilder, TopicPartition};
+use bytes::Bytes;
+use kohort::assign::{Assignor, Question, Shares};
+use kohort::{Consumer, ConsumerBuilder, Error, Event, Partitions, Topic, TopicPartition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -133,4 +135,53 @@ async fn what_appears_is_found() {
         .await;
     a.close().await;
     assert_eq!(ledger.books().trouble, Vec::<String>::new());
+}
+
+/// An assignor of the application's own, with a mistake in it.
+#[derive(Debug)]
+struct Panicking;
+
+impl Assignor for Panicking {
+    fn name(&self) -> &'static str {
+        "panicking"
+    }
+
+    fn is_eager(&self) -> bool {
+        false
+    }
+
+    fn user_data(&self, _: &[Topic], _: &Partitions, _: i32) -> Option<Bytes> {
+        None
+    }
+
+    fn assign(&self, _: &Question<'_>) -> Shares {
+        panic!("no idea who should get this");
+    }
+}
+
+/// KAFKA-14729: the background task dies; the application hears of it instead of waiting for ever.
+#[tokio::test]
+async fn the_death_of_the_background_task_is_an_error() {
+    let (_broker, address) = broker(&[("t", 1)]).await;
+    let mut consumer = Consumer::builder()
+        .settings(settings(&address))
+        .group("g")
+        .topics(["t"])
+        .assignor(Arc::new(Panicking))
+        .build()
+        .await
+        .unwrap();
+    let mut told = None;
+    loop {
+        match consumer.next().await {
+            Event::Error(error) => told = Some(error),
+            Event::Closed => break,
+            _ => {}
+        }
+    }
+    let words = "no idea who should get this".to_owned();
+    assert_eq!(told, Some(Error::Panicked(words)));
+    assert!(matches!(consumer.next().await, Event::Closed));
+    let commit = consumer.commit().await;
+    assert!(commit.is_err(), "{commit:?}");
 }
