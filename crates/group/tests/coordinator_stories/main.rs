@@ -10,4 +10,6 @@ mod recovery;
 mod reported;
 mod script;
 mod sessions;
+
+mod storm;
 mod sync_phase;
