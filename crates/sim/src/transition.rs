@@ -3,8 +3,8 @@
 use kohort_group::member::StateName;
 use std::fmt;
 
-/// A change of state by one input. What an input passes through on its way is not seen: a group without an initial delay goes from
-/// Empty to CompletingRebalance in one join.
+/// A change of state by one input. What an input passes through on its way is not seen: a group whose last member joins
+/// in Stable goes to CompletingRebalance at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transition {
     /// Of the group at the coordinator, by Kafka's names; "Dead" where there is no group.
