@@ -63,7 +63,7 @@ fn two_mixed_members_and_two_faults() {
 }
 
 #[test]
-#[ignore = "half a minute more"]
+#[ignore = "for CI, in release"]
 fn two_members_of_other_modes_and_two_faults() {
     two_faults(&MODES[1..3]);
 }

@@ -18,11 +18,13 @@ pub mod outcome;
 pub mod random;
 pub mod scenario;
 mod trace;
+pub mod transition;
 mod world;
 
 pub use case::Case;
 pub use faults::Fault;
 pub use outcome::{Outcome, Summary, Violation};
+pub use transition::Transition;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::World;

@@ -2,6 +2,7 @@
 
 use crate::faults::{Fault, FaultCounts};
 use crate::scenario::Scenario;
+use crate::transition::Transition;
 use kohort_wire::{ApiKey, ErrorCode};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,6 +35,8 @@ pub struct Outcome {
     pub codes: BTreeMap<(ApiKey, ErrorCode), u64>,
     /// The alarms that fired.
     pub alarms: BTreeMap<&'static str, u64>,
+    /// The transitions that the machines took.
+    pub transitions: BTreeMap<Transition, u64>,
     /// Records that applications read, repetitions included.
     pub delivered: u64,
     /// Rebalances that the coordinator has recorded.
@@ -97,6 +100,8 @@ pub struct Summary {
     pub codes: BTreeMap<(ApiKey, ErrorCode), u64>,
     /// The alarms that fired.
     pub alarms: BTreeMap<&'static str, u64>,
+    /// The transitions that the machines took.
+    pub transitions: BTreeMap<Transition, u64>,
 }
 
 impl Summary {
@@ -113,6 +118,7 @@ impl Summary {
         sum(&mut self.faults, &outcome.faults);
         sum(&mut self.codes, &outcome.codes);
         sum(&mut self.alarms, &outcome.alarms);
+        sum(&mut self.transitions, &outcome.transitions);
     }
 
     /// Adds all runs of another summary.
@@ -126,6 +132,7 @@ impl Summary {
         sum(&mut self.faults, &other.faults);
         sum(&mut self.codes, &other.codes);
         sum(&mut self.alarms, &other.alarms);
+        sum(&mut self.transitions, &other.transitions);
     }
 
     /// The seeds that failed, by the rule that they broke.
@@ -179,6 +186,10 @@ impl fmt::Display for Summary {
         writeln!(f, "alarms that fired:")?;
         for (alarm, count) in &self.alarms {
             writeln!(f, "{count:>10}  {alarm}")?;
+        }
+        writeln!(f, "transitions that were taken:")?;
+        for (transition, count) in &self.transitions {
+            writeln!(f, "{count:>10}  {transition}")?;
         }
         for (rule, seeds) in self.failed_by_rule() {
             let some: Vec<String> = seeds.iter().take(8).map(u64::to_string).collect();

@@ -1,17 +1,22 @@
 //! The fixed corpus: every seed of it holds, and a seed is one trace. Green means broken on purpose: every fault bit somewhere, every error
-//! code that the machines can give each other reached a member, every alarm rang.
+//! code that the machines can give each other reached a member, every alarm rang, every transition was taken (and no other).
 //!
 //! What the laboratory cannot reach, with the reason: INCONSISTENT_GROUP_PROTOCOL (its members list one assignor; rung 1 and the
 //! conformance suite), INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, GROUP_MAX_SIZE_REACHED and OFFSET_METADATA_TOO_LARGE (settings are
-//! right; rung 1), the coordinator's Retention (a week; rung 1).
+//! right; rung 1), the coordinator's Retention (a week; rung 1). Of the members' transitions: Fatal → Closed (a process ends with
+//! its member's fatal error; rung 1).
 
 #![allow(clippy::unwrap_used)]
 
-use kohort_sim::Summary;
+use kohort_group::member::StateName::{
+    Closed, Fatal, Fenced, Joining, Leaving, Reconciling, Stable, Syncing, Unsubscribed,
+};
+use kohort_sim::{Summary, Transition};
 use kohort_wire::ApiKey::{
     self, Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, OffsetFetch, SyncGroup,
 };
 use kohort_wire::ErrorCode as Code;
+use std::collections::BTreeSet;
 
 /// Seeds beyond the range, for what is rare.
 const RARE: &[u64] = &[885];
@@ -71,12 +76,55 @@ const RANG: &[&str] = &[
     "coordinator: PendingJoin",
 ];
 
-/// Seeds of the corpus. Debug builds take the first part.
-const SEEDS: std::ops::Range<u64> = if cfg!(debug_assertions) {
-    0..400
-} else {
-    0..450
-};
+/// The transitions that must be taken somewhere, and no other: from where a machine stands before an input to where it stands after it.
+const TAKEN: &[Transition] = &[
+    Transition::Group("CompletingRebalance", "Empty"),
+    Transition::Group("CompletingRebalance", "PreparingRebalance"),
+    Transition::Group("CompletingRebalance", "Stable"),
+    Transition::Group("Dead", "Empty"),
+    Transition::Group("Dead", "PreparingRebalance"),
+    Transition::Group("Empty", "PreparingRebalance"),
+    Transition::Group("PreparingRebalance", "CompletingRebalance"),
+    Transition::Group("PreparingRebalance", "Empty"),
+    Transition::Group("Stable", "CompletingRebalance"),
+    Transition::Group("Stable", "Empty"),
+    Transition::Group("Stable", "PreparingRebalance"),
+    Transition::Member(Unsubscribed, Joining),
+    Transition::Member(Unsubscribed, Closed),
+    Transition::Member(Joining, Unsubscribed),
+    Transition::Member(Joining, Syncing),
+    Transition::Member(Joining, Leaving),
+    Transition::Member(Joining, Fenced),
+    Transition::Member(Joining, Fatal),
+    Transition::Member(Joining, Closed),
+    Transition::Member(Syncing, Unsubscribed),
+    Transition::Member(Syncing, Joining),
+    Transition::Member(Syncing, Reconciling),
+    Transition::Member(Syncing, Stable),
+    Transition::Member(Syncing, Leaving),
+    Transition::Member(Syncing, Fenced),
+    Transition::Member(Syncing, Fatal),
+    Transition::Member(Syncing, Closed),
+    Transition::Member(Reconciling, Joining),
+    Transition::Member(Reconciling, Leaving),
+    Transition::Member(Reconciling, Fenced),
+    Transition::Member(Reconciling, Fatal),
+    Transition::Member(Stable, Unsubscribed),
+    Transition::Member(Stable, Joining),
+    Transition::Member(Stable, Leaving),
+    Transition::Member(Stable, Fenced),
+    Transition::Member(Stable, Fatal),
+    Transition::Member(Stable, Closed),
+    Transition::Member(Leaving, Unsubscribed),
+    Transition::Member(Leaving, Joining),
+    Transition::Member(Leaving, Closed),
+    Transition::Member(Fenced, Unsubscribed),
+    Transition::Member(Fenced, Joining),
+    Transition::Member(Fenced, Closed),
+];
+
+/// Seeds of the corpus.
+const SEEDS: std::ops::Range<u64> = 0..450;
 
 #[test]
 fn the_corpus_holds() {
@@ -121,6 +169,18 @@ fn the_corpus_holds() {
         .filter(|rang| !all.alarms.contains_key(*rang))
         .collect();
     assert!(silent.is_empty(), "these alarms never rang: {silent:?}");
+    let taken: BTreeSet<Transition> = all.transitions.keys().copied().collect();
+    let table: BTreeSet<Transition> = TAKEN.iter().copied().collect();
+    let untaken: Vec<_> = table.difference(&taken).collect();
+    assert!(
+        untaken.is_empty(),
+        "these transitions were never taken: {untaken:?}"
+    );
+    let unknown: Vec<_> = taken.difference(&table).collect();
+    assert!(
+        unknown.is_empty(),
+        "G2: these are no transitions: {unknown:?}"
+    );
 }
 
 #[test]

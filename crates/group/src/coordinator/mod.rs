@@ -108,6 +108,12 @@ impl Coordinator {
         self.alarms.next().map(|(_, alarm)| alarm.clone())
     }
 
+    /// Kafka's name of the state that a group is in, if there is such a group.
+    #[must_use]
+    pub fn state(&self, group: &str) -> Option<&'static str> {
+        self.groups.get(group).map(|group| group.state.name())
+    }
+
     /// Why a group last moved to PreparingRebalance, the latest last: at most [`RebalanceRecord::CAUSES`] causes with Unix times. They
     /// are kept in the log, and so outlive a restart.
     #[must_use]

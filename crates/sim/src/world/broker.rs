@@ -2,6 +2,7 @@
 
 use super::{Event, GROUP, World};
 use crate::fact::{Fact, Machine};
+use crate::transition::Transition;
 use kohort_group::coordinator::record::Record;
 use kohort_group::coordinator::{
     Coordinator, CoordinatorConfig, GroupResponse, Input, Output, RequestId,
@@ -133,9 +134,17 @@ impl World {
         let now = self.now;
         self.trace
             .event(now, &input, || format!("coordinator ◀ {input:?}"));
+        let loads = matches!(input, Input::Replay(_) | Input::Loaded | Input::Unload);
+        let state = |machine: &Coordinator| machine.state(GROUP).unwrap_or("Dead");
+        let from = state(&machine);
         let mut out = Vec::new();
         machine.handle(Timestamp(now), input, &mut out);
         machine.check();
+        let to = state(&machine);
+        if from != to && !loads {
+            let taken = Transition::Group(from, to);
+            *self.transitions.entry(taken).or_default() += 1;
+        }
         self.broker.machine = Some(machine);
         for output in out {
             self.trace

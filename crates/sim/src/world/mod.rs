@@ -14,6 +14,7 @@ use crate::outcome::{Outcome, Violation};
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
+use crate::transition::Transition;
 use broker::Broker;
 use bytes::Bytes;
 use kohort_group::member;
@@ -104,6 +105,7 @@ pub(crate) struct World {
     faults: FaultCounts,
     codes: BTreeMap<(ApiKey, ErrorCode), u64>,
     alarms: BTreeMap<&'static str, u64>,
+    transitions: BTreeMap<Transition, u64>,
     ledger: Ledger,
     invariants: Vec<Box<dyn Invariant>>,
     violation: Option<Violation>,
@@ -150,6 +152,7 @@ impl World {
             faults: FaultCounts::new(),
             codes: BTreeMap::new(),
             alarms: BTreeMap::new(),
+            transitions: BTreeMap::new(),
             invariants: invariants::all(),
             violation: None,
             slots: Vec::new(),
@@ -213,6 +216,7 @@ impl World {
             faults: self.faults,
             codes: self.codes,
             alarms: self.alarms,
+            transitions: self.transitions,
             delivered: self.delivered,
             rebalances: self.rebalances,
             strikes: self.strikes,

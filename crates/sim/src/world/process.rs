@@ -5,6 +5,7 @@ use super::{Event, GROUP, World};
 use crate::fact::{Fact, Machine, Process as ProcessId};
 use crate::faults::Fault;
 use crate::scenario::Mode;
+use crate::transition::Transition;
 use kohort_group::assign;
 use kohort_group::coordinator::Client;
 use kohort_group::member::{CommitId, Input, Lane, Member, MemberConfig, Subscription};
@@ -199,9 +200,15 @@ impl World {
             Input::Polled | Input::Consumed(..) => String::new(),
             input => format!("p{process} ◀ {input:?}"),
         });
+        let from = member.state();
         let mut out = Vec::new();
         member.handle(Timestamp(now), input, &mut out);
         member.check();
+        let to = member.state();
+        if from != to {
+            let taken = Transition::Member(from, to);
+            *self.transitions.entry(taken).or_default() += 1;
+        }
         self.processes[process].member = Some(member);
         for output in out {
             self.trace.event(now, &(process, &output), || {
