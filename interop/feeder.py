@@ -1,4 +1,5 @@
 """Writes records steadily to all partitions of a topic, with librdkafka, idempotent, acks=all. Run by members.Feeder in the Python of the peers' venv.
+Their values are `partition:n`, n counting from 0 in each partition.
 
 stdin: `pause` (ends when all that was sent is acknowledged), `resume`, `stop`. stdout, one JSON object a line: {"ready": true}; after a
 pause or stop {"acknowledged": {partition: records}, "failed": [texts]}.
@@ -55,7 +56,7 @@ while True:
                 break
         continue
     for partition in range(a.partitions):
-        producer.produce(a.topic, b"%d" % n, partition=partition, on_delivery=delivered)
+        producer.produce(a.topic, b"%d:%d" % (partition, n), partition=partition, on_delivery=delivered)
     producer.poll(0)
     n += 1
     due += a.interval_ms / 1000

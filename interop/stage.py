@@ -28,7 +28,7 @@ class Stage:
     def __init__(self, name, kohort, ports, keep=False):
         self.name, self.kohort, self.keep = name, str(kohort), keep
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"kohort-{name}-"))
-        self.ports, self.started = iter(range(ports, ports + 800)), []
+        self.ports, self.started = iter(range(ports, ports + 700)), []
 
     def close(self):
         for thing in reversed(self.started):

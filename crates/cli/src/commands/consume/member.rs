@@ -114,7 +114,7 @@ impl Session {
                     let _ = self.let_go.send(*id);
                 }
             }
-            Order::Commit => self.commit(),
+            Order::Commit => self.commit()?,
             Order::Pause => self.consumer.pause(None),
             Order::Resume => self.consumer.resume(None),
             Order::Rejoin => self.consumer.request_rebalance(JoinReason::Requested),
@@ -136,9 +136,12 @@ impl Session {
         self.consumer.begin_close(drain);
     }
 
-    fn commit(&mut self) {
+    /// What is committed because it was asked for has been told before: whoever reads it misses nothing if this process dies.
+    fn commit(&mut self) -> io::Result<()> {
+        self.output.tell_records()?;
         let (commit, committed) = (self.consumer.commit(), self.committed.clone());
         tokio::spawn(async move { committed.send(commit.await) });
+        Ok(())
     }
 
     fn tell_commit(&mut self, outcome: CommitOutcome) -> io::Result<Step> {
@@ -248,7 +251,7 @@ impl Session {
                     self.enough(records, count)?;
                 }
                 if self.arguments.commit == Some(Commit::Each) {
-                    self.commit();
+                    self.commit()?;
                 }
             }
             Err(Failed::Output(error)) => return Err(error),
