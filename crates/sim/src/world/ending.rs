@@ -9,14 +9,19 @@ use kohort_group::partitions::TopicPartition;
 /// How often the world looks whether the group has converged.
 const LOOK_EVERY_MS: u64 = 200;
 
-/// After the last fault there are at most so many generations: every member may have a round or two of its own, and no more.
-const MOST_ROUNDS: i32 = 60;
+/// After the last fault there are at most so many generations for each process that is alive then, and as many more for the group (L2): a
+/// process joins, or rejoins once after a fence that it doubts, gives up and gets partitions. Duplicates of one instance id have their rounds
+/// one after the other.
+const ROUNDS_OF_A_PROCESS: usize = 4;
+const ROUNDS_OF_THE_GROUP: usize = 10;
 
 impl World {
     /// The trouble is over: whatever was about to break does not, and all processes go on.
     pub(super) fn make_peace(&mut self) {
         self.peace = Some(self.now);
         self.peace_generation = self.ledger.issued.generation;
+        self.most_rounds =
+            ROUNDS_OF_THE_GROUP + ROUNDS_OF_A_PROCESS * (self.live.len() + self.starting);
         self.broker.next_append = NextAppend::Fine;
         self.broker.slow_network_until = 0;
         for process in self.live.clone() {
@@ -45,8 +50,11 @@ impl World {
             self.start_later(0, 0);
         }
         let rounds = self.ledger.issued.generation - self.peace_generation;
-        if rounds > MOST_ROUNDS {
-            let what = format!("{rounds} generations since the last fault, and no end");
+        if usize::try_from(rounds).is_ok_and(|rounds| rounds > self.most_rounds) {
+            let what = format!(
+                "{rounds} generations since the last fault, {} expected, and no end",
+                self.most_rounds
+            );
             self.fail("L2 rounds come to an end", what);
         }
         let missing = self.missing();

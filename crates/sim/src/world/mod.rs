@@ -100,6 +100,8 @@ pub(crate) struct World {
     strikes: u64,
     /// The generation when the trouble ended.
     peace_generation: i32,
+    /// How many generations there may be after that.
+    most_rounds: usize,
     scenario: Scenario,
     trace: Trace,
     faults: FaultCounts,
@@ -112,7 +114,7 @@ pub(crate) struct World {
     slots: Vec<Slot>,
     processes: Vec<Process>,
     live: BTreeSet<ProcessId>,
-    starting: u64,
+    starting: usize,
     connections: BTreeMap<u64, Connection>,
     next_connection: u64,
     versions: BTreeMap<ApiKey, (i16, i16)>,
@@ -147,6 +149,7 @@ impl World {
             case: case.clone(),
             strikes: 0,
             peace_generation: 0,
+            most_rounds: 0,
             scenario,
             trace: Trace::new(keep),
             faults: FaultCounts::new(),
