@@ -43,6 +43,8 @@ faults! {
     MemberCrash = "member crashed",
     /// A member's process stands still for longer than its session.
     SessionPause = "member paused for longer than its session",
+    /// A member's process stands still for longer than its rebalance timeout.
+    RebalancePause = "member paused for longer than its rebalance timeout",
     /// An application does not poll for longer than `max.poll.interval.ms`.
     PollPause = "application silent for longer than its poll interval",
     /// An application takes long to let go, but comes in time.
@@ -73,6 +75,10 @@ faults! {
     MemberJoin = "member joined",
     /// An application asks for a rebalance.
     RebalanceRequested = "rebalance requested",
+    /// A member's clock shows another time than the coordinator's, and runs faster or slower.
+    ClockSkew = "clocks skewed",
+    /// A broker that is over quota asks a member for silence.
+    Throttled = "throttled answer",
     /// Members with and without explicit revocation share the group.
     MixedModes = "explicit and plain members mixed",
     /// The broker serves older versions than the members know.

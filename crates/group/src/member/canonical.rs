@@ -52,6 +52,7 @@ impl Member {
                 shift(retry.time(), now);
             }
         }
+        self.line.quiet.retain(|_, until| *until > now);
         // Nor do deadlines matter that have passed without anybody waiting for them.
         for due in [
             self.watching.time(),
@@ -65,6 +66,7 @@ impl Member {
         }
         let flights = self.line.flights.values_mut();
         let flights = flights.flat_map(|flight| [&mut flight.sent, &mut flight.due]);
+        let flights = flights.chain(self.line.quiet.values_mut());
         let commits = &mut self.offsets.commits;
         let commits = commits
             .queue

@@ -15,7 +15,7 @@ use super::backoff::Retry;
 use super::positions::{Positions, has};
 use super::requests::Work;
 use super::state::State;
-use super::{CommitError, CommitId, Member, Output};
+use super::{CommitError, CommitId, Lane, Member, Output};
 use crate::coordinator::GroupRequest;
 use crate::partitions::{Partitions, Topic};
 use crate::time::Timestamp;
@@ -273,6 +273,7 @@ impl Member {
             && self.line.known()
             && !self.line.flying(|work| matches!(work, Work::Commit(_)))
             && self.offsets.commits.retry.may(self.now)
+            && self.may_speak(Lane::Control)
         {
             let Some(entry) = self.offsets.commits.queue.front() else {
                 return;

@@ -3,7 +3,7 @@
 use super::requests::Work;
 use super::state::{Cause, State};
 use super::syncing::Syncing;
-use super::{Member, Mode, Output, Subscription};
+use super::{Lane, Member, Mode, Output, Subscription};
 use crate::assign::Assignor;
 use crate::assign::decode::{self, partitions_to_wire};
 use crate::coordinator::GroupRequest;
@@ -104,6 +104,7 @@ impl Member {
             // The old membership first, or the group would wait for it in the round that the new one asks for.
             || self.leave_in_flight()
             || !self.rounds.may(self.now)
+            || !self.may_speak(Lane::Rounds)
             || self.awaits_topics()
         {
             return;

@@ -215,6 +215,7 @@ impl Member {
                         retry.over();
                     }
                 }
+                self.line.quiet.retain(|_, until| *until > due);
             }
             Alarm::Request(token) => self.on_timeout(*token, out),
             Alarm::Revocation => self.revocation_overdue(out),
@@ -268,6 +269,8 @@ impl Member {
             self.search_due(),
             self.topics_due(),
             self.commits_due(),
+            self.quiet_due(Lane::Rounds),
+            self.quiet_due(Lane::Control),
         ]);
         let mut due: Vec<(Alarm, Timestamp)> = self.request_alarms().collect();
         for (alarm, time) in [

@@ -4,7 +4,7 @@ use super::backoff::Retry;
 use super::commit::Commits;
 use super::requests::{Flight, Work};
 use super::state::State;
-use super::{Member, Offset, Output};
+use super::{Lane, Member, Offset, Output};
 use crate::coordinator::GroupRequest;
 use crate::partitions::{Partitions, Topic, TopicPartition};
 use crate::time::Timestamp;
@@ -205,7 +205,11 @@ impl Member {
             | State::Fatal
             | State::Closed => false,
         };
-        if !lives || !self.offsets.unpositioned() || !self.offsets.fetch.may(self.now) {
+        if !lives
+            || !self.offsets.unpositioned()
+            || !self.offsets.fetch.may(self.now)
+            || !self.may_speak(Lane::Control)
+        {
             return;
         }
         let mut wanted = self.offsets.unpositioned.clone();

@@ -31,6 +31,8 @@ pub(super) struct Line {
     pub(super) node: Option<i32>,
     pub(super) search: Retry,
     pub(super) flights: BTreeMap<Token, Flight>,
+    /// Where the broker has asked for silence, and until when.
+    pub(super) quiet: BTreeMap<Lane, Timestamp>,
     pub(super) last_token: u64,
 }
 
@@ -65,6 +67,7 @@ impl Line {
             node: None,
             search: Retry::default(),
             flights: BTreeMap::new(),
+            quiet: BTreeMap::new(),
             last_token: 0,
         }
     }
@@ -152,30 +155,45 @@ impl Member {
         response: GroupResponse,
         out: &mut Vec<Output>,
     ) {
-        // An answer to something that was given up, or a second one, means nothing.
+        self.keep_quiet(&response);
+        // An answer to something that was given up, or a second one, means nothing more.
         let Some(flight) = self.line.flights.remove(&token) else {
             return;
         };
-        let (lane, throttle) = (flight.lane, throttle_ms(&response));
         self.dispatch_response(flight, response, out);
-        self.keep_quiet(lane, throttle);
+        self.put_off_beat();
     }
 
-    /// A broker that is over quota asks for silence on that connection (KIP-219). Heartbeats come back in time for the session.
-    fn keep_quiet(&mut self, lane: Lane, milliseconds: u64) {
-        if milliseconds == 0 {
-            return;
+    /// A broker that is over quota asks for silence on a connection (KIP-219).
+    fn keep_quiet(&mut self, response: &GroupResponse) {
+        let throttle = throttle_ms(response);
+        if throttle > 0 {
+            let lane = match response {
+                GroupResponse::JoinGroup(_) | GroupResponse::SyncGroup(_) => Lane::Rounds,
+                _ => Lane::Control,
+            };
+            let until = self.line.quiet.entry(lane).or_default();
+            *until = (*until).max(self.now + throttle);
         }
-        let until = self.now + milliseconds;
-        match lane {
-            Lane::Rounds => self.rounds.not_before(until),
-            Lane::Control => {
-                let session = self.now + self.config.session_timeout_ms / 2;
-                self.beat.next = self.beat.next.max(until.min(session));
-                self.offsets.fetch.not_before(until);
-                self.offsets.commits.retry.not_before(until);
-            }
+    }
+
+    /// Heartbeats wait for the end of the silence too, but come back in time for the session; a leave waits for nothing.
+    fn put_off_beat(&mut self) {
+        if let Some(until) = self.quiet_due(Lane::Control) {
+            let session = self.now + self.config.session_timeout_ms / 2;
+            self.beat.next = self.beat.next.max(until.min(session));
         }
+    }
+
+    /// Whether the broker has asked for no silence on a lane, or it is over.
+    pub(super) fn may_speak(&self, lane: Lane) -> bool {
+        self.quiet_due(lane).is_none()
+    }
+
+    /// When the silence on a lane is over, if that is later than now.
+    pub(super) fn quiet_due(&self, lane: Lane) -> Option<Timestamp> {
+        let until = self.line.quiet.get(&lane).copied();
+        until.filter(|until| *until > self.now)
     }
 
     fn dispatch_response(
@@ -239,6 +257,7 @@ impl Member {
     /// Closes a lane; what is in flight on it has no answer.
     pub(super) fn disconnect(&mut self, lane: Lane, out: &mut Vec<Output>) {
         out.push(Output::Disconnect(lane));
+        self.line.quiet.remove(&lane);
         let gone: Vec<Token> = self
             .line
             .flights
@@ -284,6 +303,7 @@ impl Member {
             .retain(|_, flight| flight.lane != Lane::Rounds);
         if self.line.flights.len() < before {
             out.push(Output::Disconnect(Lane::Rounds));
+            self.line.quiet.remove(&Lane::Rounds);
         }
     }
 

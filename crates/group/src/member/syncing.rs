@@ -4,7 +4,7 @@ use super::joining::{CONSUMER, refused};
 use super::reconcile::Told;
 use super::requests::Work;
 use super::state::{Cause, State};
-use super::{Member, Output};
+use super::{Lane, Member, Output};
 use crate::assign::decode::partitions_from_wire;
 use crate::coordinator::GroupRequest;
 use crate::partitions::{Partitions, Topic};
@@ -74,7 +74,7 @@ impl Member {
         if syncing.leads && !syncing.skip && self.awaits_topics() {
             return;
         }
-        if self.line.version::<SyncGroupRequest>().is_some() {
+        if self.line.version::<SyncGroupRequest>().is_some() && self.may_speak(Lane::Rounds) {
             self.send_sync(out);
         }
     }

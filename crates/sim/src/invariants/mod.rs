@@ -9,6 +9,7 @@ mod f1_commits_last;
 mod f2_commits_are_fenced;
 mod f3_commits_are_covered;
 mod f4_no_gap;
+mod f5_commits_ascend;
 mod g1_generations;
 mod g3_join_phase;
 mod g4_instances;
@@ -21,8 +22,10 @@ mod i4_assignments;
 mod i5_wanted;
 mod i6_deltas;
 mod i7_when_to_revoke;
+mod l5_l6_the_gone;
 mod l9_heals;
 mod r_records;
+mod throttled;
 
 /// A rule that is checked at each step.
 pub(crate) trait Invariant {
@@ -52,7 +55,10 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(f2_commits_are_fenced::CommitsAreFenced),
         Box::new(f3_commits_are_covered::CommitsAreCovered),
         Box::new(f4_no_gap::NoGap),
+        Box::<f5_commits_ascend::CommitsAscend>::default(),
         Box::new(r_records::Records),
+        Box::<l5_l6_the_gone::TheGone>::default(),
         Box::new(l9_heals::Heals),
+        Box::<throttled::Throttled>::default(),
     ]
 }

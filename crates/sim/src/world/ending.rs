@@ -28,6 +28,7 @@ impl World {
             let state = &mut self.processes[process];
             state.cuts.clear();
             state.late_sync_ms = 0;
+            state.throttle_ms = 0;
             state.slow_release = None;
             state.silent_until = 0;
             self.resume(process);

@@ -127,6 +127,20 @@ pub(crate) fn response(
     Ok(frame)
 }
 
+/// Where a response of this version says how long its broker wants silence, if the version can.
+pub(crate) fn throttle_time(response: &mut GroupResponse, version: i16) -> Option<&mut i32> {
+    let (since, time) = match response {
+        GroupResponse::JoinGroup(body) => (2, &mut body.throttle_time_ms),
+        GroupResponse::SyncGroup(body) => (1, &mut body.throttle_time_ms),
+        GroupResponse::Heartbeat(body) => (1, &mut body.throttle_time_ms),
+        GroupResponse::LeaveGroup(body) => (1, &mut body.throttle_time_ms),
+        GroupResponse::OffsetCommit(body) => (3, &mut body.throttle_time_ms),
+        GroupResponse::OffsetFetch(body) => (3, &mut body.throttle_time_ms),
+        _ => return None,
+    };
+    (version >= since).then_some(time)
+}
+
 /// Reads the response to a request of this API and version.
 pub(crate) fn read_response(
     key: ApiKey,

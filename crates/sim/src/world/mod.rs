@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use topics::Topics;
 
 mod broker;
+mod clock;
 mod ending;
 mod frames;
 mod log;
@@ -34,6 +35,8 @@ mod network;
 mod perform;
 mod process;
 mod topics;
+
+pub(crate) use clock::MOST_OFF;
 
 /// The one group.
 const GROUP: &str = "g";

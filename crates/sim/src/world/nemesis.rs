@@ -60,7 +60,7 @@ impl World {
             Fault::TopicDeleted => self.bit_if(fault, Self::delete_topic),
             Fault::MemberJoin => self.join(),
             // They show by themselves.
-            Fault::SlowLoad | Fault::MixedModes | Fault::OldVersions => {}
+            Fault::SlowLoad | Fault::MixedModes | Fault::OldVersions | Fault::ClockSkew => {}
             _ => self.strike_member(fault),
         }
     }
@@ -121,10 +121,15 @@ impl World {
                 self.start_later(slot, 0);
             }
             Fault::SessionPause => {
-                self.processes[process].paused = true;
-                self.bit(fault);
                 let pause = session + self.fate.between(100, session);
-                self.after(pause, Event::Resume(process));
+                self.pause(fault, process, pause);
+            }
+            Fault::RebalancePause => {
+                let pause = max_poll + self.fate.between(100, 5_000);
+                self.pause(fault, process, pause);
+            }
+            Fault::Throttled => {
+                self.processes[process].throttle_ms = self.fate.between(50, 3_000);
             }
             Fault::PollPause => {
                 self.bit(fault);
@@ -144,6 +149,13 @@ impl World {
             }
             _ => self.strike_application(fault, process, slot),
         }
+    }
+
+    /// A process stands still.
+    fn pause(&mut self, fault: Fault, process: ProcessId, length: u64) {
+        self.processes[process].paused = true;
+        self.bit(fault);
+        self.after(length, Event::Resume(process));
     }
 
     /// An application changes its mind.

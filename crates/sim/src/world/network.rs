@@ -228,6 +228,8 @@ impl World {
         version: i16,
         response: &coordinator::GroupResponse,
     ) {
+        let throttled = self.throttle(id, version, response);
+        let response = throttled.as_ref().unwrap_or(response);
         let frame = match frames::response(response, version, correlation) {
             Ok(frame) => frame,
             Err(what) => return self.fail("messages come back as they went", what),
@@ -252,6 +254,25 @@ impl World {
         if more {
             self.after(0, Event::NextRequest(id));
         }
+    }
+
+    /// The same answer, by a broker that asks for silence after it, if it is to be so.
+    fn throttle(
+        &mut self,
+        id: u64,
+        version: i16,
+        response: &coordinator::GroupResponse,
+    ) -> Option<coordinator::GroupResponse> {
+        let process = self.connections.get(&id)?.process;
+        let silence = self.processes[process].throttle_ms;
+        if silence == 0 {
+            return None;
+        }
+        let mut throttled = response.clone();
+        *frames::throttle_time(&mut throttled, version)? = silence as i32;
+        self.processes[process].throttle_ms = 0;
+        self.bit(Fault::Throttled);
+        Some(throttled)
     }
 
     /// Response bytes arrive.

@@ -142,8 +142,13 @@ impl World {
                 self.read(process, at, from, &values);
             }
         }
-        let manual = self.scenario.auto_commit_ms.is_none();
-        if manual && self.processes[process].committing < 2 && self.random.percent(10) {
+        // Some applications commit by hand although commits are automatic.
+        let often = if self.scenario.auto_commit_ms.is_none() {
+            10
+        } else {
+            2
+        };
+        if self.processes[process].committing < 2 && self.random.percent(often) {
             let id = self.commit_id(process);
             self.tell(
                 process,

@@ -1,5 +1,6 @@
 //! A member's process: the machine, the application that reads, and what is wrong with it at the moment.
 
+use super::clock::Clock;
 use super::network::Cut;
 use super::{Event, GROUP, World};
 use crate::fact::{Fact, Machine, Process as ProcessId};
@@ -55,6 +56,9 @@ pub(super) struct Process {
     pub(super) silent_until: u64,
     pub(super) cuts: BTreeMap<Lane, Cut>,
     pub(super) late_sync_ms: u64,
+    /// How much silence the next answer that can say so asks for.
+    pub(super) throttle_ms: u64,
+    pub(super) clock: Clock,
     /// How much longer the next release takes, and which fault that is.
     pub(super) slow_release: Option<(u64, Fault)>,
 }
@@ -64,7 +68,8 @@ impl Process {
         if self.paused {
             return None;
         }
-        self.member.as_ref()?.deadline().map(|at| at.0)
+        let due = self.member.as_ref()?.deadline()?;
+        Some(self.clock.moment(due.0))
     }
 }
 
@@ -122,6 +127,12 @@ impl World {
             Ok(member) => member,
             Err(errors) => return self.fail("settings are valid", format!("{errors:?}")),
         };
+        let clock = if self.scenario.faults.contains(&Fault::ClockSkew) {
+            self.bit(Fault::ClockSkew);
+            Clock::skewed(&mut self.random)
+        } else {
+            Clock::RIGHT
+        };
         self.processes.push(Process {
             slot,
             member: Some(member),
@@ -143,6 +154,8 @@ impl World {
             silent_until: 0,
             cuts: BTreeMap::new(),
             late_sync_ms: 0,
+            throttle_ms: 0,
+            clock,
             slow_release: None,
         });
         let mixed =
@@ -202,7 +215,8 @@ impl World {
         });
         let from = member.state();
         let mut out = Vec::new();
-        member.handle(Timestamp(now), input, &mut out);
+        let shown = self.processes[process].clock.shows(now);
+        member.handle(Timestamp(shown), input, &mut out);
         member.check();
         let to = member.state();
         if from != to {
