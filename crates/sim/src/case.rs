@@ -25,6 +25,8 @@ pub struct Case {
     pub trouble_ms: Option<u64>,
     /// How late each SyncGroup of every other member is, always.
     pub late_sync_ms: Option<u64>,
+    /// Whether nothing breaks, and one thing changes at a time.
+    pub calm: bool,
 }
 
 impl Case {
@@ -37,12 +39,24 @@ impl Case {
         }
     }
 
+    /// The calm run of a seed: nothing breaks, and one thing changes at a time.
+    #[must_use]
+    pub fn calm(seed: u64) -> Self {
+        Self {
+            calm: true,
+            ..Self::of(seed)
+        }
+    }
+
     pub(crate) fn lessen(&self, scenario: &mut Scenario) {
         if let Some(consumers) = self.consumers {
             scenario.consumers.0 = consumers;
         }
         if let Some(trouble) = self.trouble_ms {
             scenario.trouble_ms = trouble;
+        }
+        if self.calm {
+            scenario.faults.clear();
         }
     }
 
@@ -160,6 +174,9 @@ impl fmt::Display for Case {
         if let Some(late) = self.late_sync_ms {
             writeln!(f, "late_sync_ms {late}")?;
         }
+        if self.calm {
+            writeln!(f, "calm")?;
+        }
         write!(f, "skip")?;
         self.skip
             .iter()
@@ -188,10 +205,11 @@ impl FromStr for Case {
                 ("consumers", Ok([consumers])) => case.consumers = Some(*consumers),
                 ("trouble_ms", Ok([trouble])) => case.trouble_ms = Some(*trouble),
                 ("late_sync_ms", Ok([late])) => case.late_sync_ms = Some(*late),
+                ("calm", Ok([])) => case.calm = true,
                 ("skip", Ok(strikes)) => case.skip = strikes.iter().copied().collect(),
                 _ => {
                     return Err(format!(
-                        "expected seed, consumers, trouble_ms, late_sync_ms or skip with numbers, got {line:?}"
+                        "expected seed, consumers, trouble_ms, late_sync_ms, calm or skip with numbers, got {line:?}"
                     ));
                 }
             }
@@ -216,6 +234,7 @@ mod tests {
             consumers: Some(2),
             trouble_ms: Some(30_000),
             late_sync_ms: Some(30),
+            calm: true,
         };
         assert_eq!(case.to_string().parse(), Ok(case.clone()));
         assert_eq!(format!("{case}\n# a word\n").parse(), Ok(case));

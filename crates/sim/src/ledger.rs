@@ -205,6 +205,8 @@ impl Ledger {
             Fact::Ended(process) => {
                 if let Some(holder) = self.holders.get_mut(process) {
                     holder.alive = false;
+                    // What it had read and not committed is read again.
+                    self.quiet &= holder.owned.is_empty();
                     holder.owned = Partitions::new();
                 }
             }
@@ -299,7 +301,11 @@ impl Ledger {
     }
 
     fn said(&mut self, process: Process, output: &Output) {
-        self.quiet &= !matches!(output, Output::Lost { .. });
+        // What a failed commit was to say is read again.
+        self.quiet &= !matches!(
+            output,
+            Output::Lost { .. } | Output::AutoCommitFailed(_) | Output::Committed(_, Err(_))
+        );
         let Some(holder) = self.holders.get_mut(&process) else {
             return;
         };

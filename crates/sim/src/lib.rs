@@ -35,9 +35,15 @@ pub const LAST_EVENTS: usize = 60;
 /// Runs a seed. A run that breaks a rule is run once more, to tell its last [`LAST_EVENTS`] events.
 #[must_use]
 pub fn run(seed: u64) -> Outcome {
-    let outcome = run_traced(seed, 0);
+    run_and_tell(&Case::of(seed))
+}
+
+/// Runs a case. A run that breaks a rule is run once more, to tell its last [`LAST_EVENTS`] events.
+#[must_use]
+pub fn run_and_tell(case: &Case) -> Outcome {
+    let outcome = run_case(case, 0);
     if outcome.violation.is_some() {
-        return run_traced(seed, LAST_EVENTS);
+        return run_case(case, LAST_EVENTS);
     }
     outcome
 }

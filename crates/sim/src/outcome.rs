@@ -23,6 +23,8 @@ pub struct Violation {
 pub struct Outcome {
     /// The run's seed.
     pub seed: u64,
+    /// Whether it was a calm run.
+    pub calm: bool,
     /// The hash of everything that happened: the same for the same seed.
     pub hash: u64,
     /// How many events there were.
@@ -41,6 +43,8 @@ pub struct Outcome {
     pub delivered: u64,
     /// Rebalances that the coordinator has recorded.
     pub rebalances: u64,
+    /// Of a calm run: how often each change took how many rounds.
+    pub rounds: BTreeMap<(&'static str, i32), u64>,
     /// How often the nemesis struck.
     pub strikes: u64,
     /// The broken rule, if there is one.
@@ -72,7 +76,8 @@ impl fmt::Display for Outcome {
         )?;
         write!(
             f,
-            "see it again: kohort lab --seeds {}..{} --trace 60",
+            "see it again: kohort lab {}--seeds {}..{} --trace 60",
+            if self.calm { "--calm " } else { "" },
             self.seed,
             self.seed + 1
         )
@@ -102,6 +107,8 @@ pub struct Summary {
     pub alarms: BTreeMap<&'static str, u64>,
     /// The transitions that the machines took.
     pub transitions: BTreeMap<Transition, u64>,
+    /// Of calm runs: how often each change took how many rounds.
+    pub rounds: BTreeMap<(&'static str, i32), u64>,
 }
 
 impl Summary {
@@ -119,6 +126,7 @@ impl Summary {
         sum(&mut self.codes, &outcome.codes);
         sum(&mut self.alarms, &outcome.alarms);
         sum(&mut self.transitions, &outcome.transitions);
+        sum(&mut self.rounds, &outcome.rounds);
     }
 
     /// Adds all runs of another summary.
@@ -133,6 +141,7 @@ impl Summary {
         sum(&mut self.codes, &other.codes);
         sum(&mut self.alarms, &other.alarms);
         sum(&mut self.transitions, &other.transitions);
+        sum(&mut self.rounds, &other.rounds);
     }
 
     /// The seeds that failed, by the rule that they broke.
@@ -190,6 +199,12 @@ impl fmt::Display for Summary {
         writeln!(f, "transitions that were taken:")?;
         for (transition, count) in &self.transitions {
             writeln!(f, "{count:>10}  {transition}")?;
+        }
+        if !self.rounds.is_empty() {
+            writeln!(f, "rounds of a change:")?;
+        }
+        for ((change, rounds), count) in &self.rounds {
+            writeln!(f, "{count:>10}  {change}: {rounds}")?;
         }
         for (rule, seeds) in self.failed_by_rule() {
             let some: Vec<String> = seeds.iter().take(8).map(u64::to_string).collect();

@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Shows the last N events of the first seed, whether it holds or not.
     #[arg(long, value_name = "N")]
     trace: Option<usize>,
+    /// Breaks nothing, and changes one thing at a time: what does each change cost?
+    #[arg(long)]
+    calm: bool,
     /// Goes on after a failure.
     #[arg(long)]
     keep_going: bool,
@@ -63,14 +66,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn run_all(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(keep) = arguments.trace {
-        return show(&kohort_sim::run_traced(arguments.seeds.from, keep));
+        let case = case(arguments.calm, arguments.seeds.from);
+        return show(&kohort_sim::run_case(&case, keep));
     }
     let started = Instant::now();
     let threads = match arguments.threads {
         0 => std::thread::available_parallelism().map_or(1, Into::into),
         threads => threads,
     };
-    let board = Board::new(arguments.seeds, arguments.keep_going);
+    let board = Board::new(arguments);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| board.work());
@@ -80,6 +84,14 @@ fn run_all(arguments: &Arguments) -> Result<(), Failure> {
         }
     });
     board.verdict(started.elapsed())
+}
+
+fn case(calm: bool, seed: u64) -> Case {
+    if calm {
+        Case::calm(seed)
+    } else {
+        Case::of(seed)
+    }
 }
 
 fn show(outcome: &Outcome) -> Result<(), Failure> {
@@ -95,14 +107,14 @@ fn show(outcome: &Outcome) -> Result<(), Failure> {
 }
 
 /// Shrinks a failing seed and writes the case to a file.
-fn leave_trace(seed: u64) -> Result<(), Failure> {
-    let (case, outcome) = Case::of(seed).shrink();
-    let file = format!("lab-{seed}.trace");
+fn leave_trace(case: &Case) -> Result<(), Failure> {
+    let file = format!("lab-{}.trace", case.seed);
+    let (case, outcome) = case.shrink();
     std::fs::write(&file, case.file())
         .map_err(|error| Failure::failed(format!("{file} cannot be written: {error}")))?;
     stdout::line(format_args!(
         "shrunk to {} strikes and {} events; see it step by step: kohort replay {file}\n",
-        outcome.strikes - case.skip.len() as u64,
+        outcome.strikes.saturating_sub(case.skip.len() as u64),
         outcome.events
     ))?;
     Ok(())
@@ -112,17 +124,20 @@ fn leave_trace(seed: u64) -> Result<(), Failure> {
 struct Board {
     next: AtomicU64,
     seeds: Seeds,
+    calm: bool,
     keep_going: bool,
     summary: Mutex<Summary>,
     first: Mutex<Option<Outcome>>,
 }
 
 impl Board {
-    fn new(seeds: Seeds, keep_going: bool) -> Self {
+    fn new(arguments: &Arguments) -> Self {
+        let seeds = arguments.seeds;
         Self {
             next: AtomicU64::new(seeds.from),
             seeds,
-            keep_going,
+            calm: arguments.calm,
+            keep_going: arguments.keep_going,
             summary: Mutex::default(),
             first: Mutex::default(),
         }
@@ -136,7 +151,7 @@ impl Board {
             if seed >= self.seeds.to {
                 break;
             }
-            let outcome = kohort_sim::run(seed);
+            let outcome = kohort_sim::run_and_tell(&case(self.calm, seed));
             summary.add(&outcome);
             if outcome.violation.is_some() {
                 if let Ok(mut first) = self.first.lock()
@@ -179,7 +194,7 @@ impl Board {
         let first = self.first.into_inner().map_err(Failure::failed)?;
         if let Some(first) = &first {
             stdout::line(format_args!("{first}\n"))?;
-            leave_trace(first.seed)?;
+            leave_trace(&case(self.calm, first.seed))?;
         }
         stdout::line(format_args!(
             "{summary}{:.1} s, {:.0} runs a minute",

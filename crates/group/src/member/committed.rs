@@ -10,7 +10,7 @@ use crate::partitions::{Topic, TopicPartition};
 use crate::reason::JoinReason;
 use kohort_wire::messages::OffsetCommitResponse;
 use kohort_wire::{ApiKey, ErrorCode};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Member {
     /// OffsetCommit was answered.
@@ -90,11 +90,14 @@ impl Member {
         if refused.values().any(|code| coordinator_is_gone(*code)) {
             self.forget_coordinator();
         }
-        let unknown = |code: &ErrorCode| *code == ErrorCode::UnknownTopicOrPartition;
-        if refused.values().all(unknown) && self.drop_deleted() {
-            let entry = self.offsets.commits.queue.front_mut();
-            let done = entry.map(|entry| std::mem::take(&mut entry.done));
-            return self.answer_at(0, Ok(done.unwrap_or_default()), out);
+        let deleted = self.known_to_be_deleted(refused);
+        // Nothing is left of a release's commit but what nobody will ever read on (KAFKA-13310).
+        if let Some(first) = self.offsets.commits.queue.front_mut()
+            && first.owner == Owner::Release
+            && first.offsets.keys().all(|one| deleted.contains(one))
+        {
+            let done = std::mem::take(&mut first.done);
+            return self.answer_at(0, Ok(done), out);
         }
         if refused.values().any(|code| severity(*code) == 0) {
             self.commit_failed();
@@ -102,7 +105,8 @@ impl Member {
         self.end_or_keep(batch, out, |entry| {
             let code = worst(entry.offsets.keys().filter_map(|one| refused.get(one)));
             let code = code.unwrap_or(ErrorCode::UnknownServerError);
-            (CommitError::Refused(code), severity(code) == 0)
+            let hopeless = entry.offsets.keys().all(|one| deleted.contains(one));
+            (CommitError::Refused(code), severity(code) == 0 && !hopeless)
         });
     }
 
@@ -173,18 +177,19 @@ impl Member {
         }
     }
 
-    /// Nothing is left of a release's commit but topics that the member knows to be deleted: nobody will ever read on there
-    /// (KAFKA-13310).
-    fn drop_deleted(&self) -> bool {
-        let first = self.offsets.commits.queue.front();
-        !self.topics.is_empty()
-            && first.is_some_and(|entry| {
-                entry.owner == Owner::Release
-                    && entry
-                        .offsets
-                        .keys()
-                        .all(|one| !self.topics.has(&one.topic, one.partition))
-            })
+    /// What the coordinator does not know, and the member's own metadata does not know any more: no other try will store it.
+    fn known_to_be_deleted(
+        &self,
+        refused: &BTreeMap<TopicPartition, ErrorCode>,
+    ) -> BTreeSet<TopicPartition> {
+        let unknown = refused
+            .iter()
+            .filter(|(_, code)| **code == ErrorCode::UnknownTopicOrPartition);
+        unknown
+            .map(|(one, _)| one)
+            .filter(|one| !self.topics.is_empty() && !self.topics.has(&one.topic, one.partition))
+            .cloned()
+            .collect()
     }
 
     /// The answer to a commit will not come.

@@ -97,8 +97,10 @@ impl Member {
             }
         }
         self.membership.alone = alone;
-        if leads {
+        if assigns {
             self.snapshot();
+        } else if leads {
+            self.snapshot_later();
         } else if self.leading.take().is_some() {
             self.watch(out);
         }

@@ -31,6 +31,10 @@ impl Leading {
             snapshot: None,
         }
     }
+
+    fn knows_nothing(&self) -> bool {
+        self.snapshot.is_none()
+    }
 }
 
 /// What was asked of the shell's metadata.
@@ -174,6 +178,9 @@ impl Member {
     pub(super) fn on_topics(&mut self, topics: crate::topics::TopicImage, out: &mut Vec<Output>) {
         self.topics = topics;
         self.watching.fresh = true;
+        if self.leading.as_ref().is_some_and(Leading::knows_nothing) {
+            self.snapshot();
+        }
         if matches!(self.subscription, Some(Subscription::Pattern(_))) {
             self.wanted = self.resolve();
             self.rejoin_if_changed(JoinReason::TopicMetadataChanged, out);
@@ -203,11 +210,18 @@ impl Member {
             .collect()
     }
 
-    /// The leader remembers what it has shared out. One that was told not to assign watches too (KIP-814).
+    /// The leader remembers what it has shared out.
     pub(super) fn snapshot(&mut self) {
         let shapes = self.shapes();
         if let Some(leading) = &mut self.leading {
             leading.snapshot = Some(shapes);
+        }
+    }
+
+    /// One that was told not to assign watches too (KIP-814). It did not wait for the topics, and may see them later.
+    pub(super) fn snapshot_later(&mut self) {
+        if self.watching.fresh {
+            self.snapshot();
         }
     }
 

@@ -8,6 +8,11 @@ use kohort_group::partitions::TopicPartition;
 
 /// How often the world looks whether the group has converged.
 const LOOK_EVERY_MS: u64 = 200;
+const LOOK_IN_SILENCE_MS: u64 = 60_000;
+
+/// How many characters all machines may need to say what they remember: for the coordinator with its history of rebalances, for each
+/// member, and for each partition.
+const MOST_CHARACTERS: (usize, usize, usize) = (10_000, 8_000, 1_000);
 
 /// After the last fault there are at most so many generations for each process that is alive then, and as many more for the group (L2): a
 /// process joins, or rejoins once after a fence that it doubts, gives up and gets partitions. Duplicates of one instance id have their rounds
@@ -45,13 +50,20 @@ impl World {
 
     /// Looks whether the group has converged, and stays so for a while.
     pub(super) fn look(&mut self) {
-        self.after(LOOK_EVERY_MS, Event::Look);
+        let silent = self.is_silent();
+        let every = if silent {
+            LOOK_IN_SILENCE_MS
+        } else {
+            LOOK_EVERY_MS
+        };
+        self.after(every, Event::Look);
         // The last two may have been a leaver and one that it had fenced.
         if self.live.is_empty() && self.starting == 0 {
             self.start_later(0, 0);
         }
         let rounds = self.ledger.issued.generation - self.peace_generation;
-        if usize::try_from(rounds).is_ok_and(|rounds| rounds > self.most_rounds) {
+        let endless = usize::try_from(rounds).is_ok_and(|rounds| rounds > self.most_rounds);
+        if endless && self.calm.is_none() {
             let what = format!(
                 "{rounds} generations since the last fault, {} expected, and no end",
                 self.most_rounds
@@ -63,19 +75,39 @@ impl World {
         match missing {
             None => {
                 let first = *self.converged.get_or_insert(self.now);
-                if self.now >= first + 2 * self.scenario.heartbeat_ms + 1_000 {
+                let settled = first + 2 * self.scenario.heartbeat_ms + 1_000;
+                let noticed = self.calm.as_ref().map_or(0, |calm| calm.noticed_at);
+                if self.now >= settled.max(noticed) {
                     self.check_replay();
-                    self.done = true;
+                    self.check_size();
+                    self.done = !self.go_on_calmly();
                 }
             }
             Some(missing) => {
                 self.converged = None;
-                if self.now > since + self.scenario.patience_ms() {
+                if silent {
+                    self.fail("L4 a quiet group rests", missing);
+                } else if self.now > since + self.scenario.patience_ms() {
                     let what = format!("{} ms after the last fault: {missing}", self.now - since);
                     self.tell_states();
                     self.fail("L1 the group converges", what);
                 }
             }
+        }
+    }
+
+    /// G7: what the machines remember is bounded by who is there and what there is.
+    fn check_size(&mut self) {
+        let members = self.live.len();
+        let partitions = self.topics.ends().count();
+        let (fixed, member, partition) = MOST_CHARACTERS;
+        let most = fixed + member * members + partition * partitions;
+        let size = self.size();
+        if size > most {
+            let what = format!(
+                "the machines of {members} members and {partitions} partitions need {size} characters, {most} expected"
+            );
+            self.fail("G7 bounded state", what);
         }
     }
 

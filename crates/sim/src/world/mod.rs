@@ -17,6 +17,7 @@ use crate::trace::Trace;
 use crate::transition::Transition;
 use broker::Broker;
 use bytes::Bytes;
+use calm::Calm;
 use kohort_group::member;
 use kohort_group::partitions::Partitions;
 use kohort_wire::{ApiKey, ErrorCode};
@@ -26,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use topics::Topics;
 
 mod broker;
+mod calm;
 mod clock;
 mod ending;
 mod frames;
@@ -40,6 +42,9 @@ pub(crate) use clock::MOST_OFF;
 
 /// The one group.
 const GROUP: &str = "g";
+
+/// The first consumers start within so many milliseconds.
+const STARTS_WITHIN_MS: u64 = 2_000;
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -128,6 +133,10 @@ pub(crate) struct World {
     done: bool,
     delivered: u64,
     rebalances: u64,
+    /// If nothing is to break.
+    calm: Option<Calm>,
+    /// How often each change of a calm run took how many rounds.
+    rounds: BTreeMap<(&'static str, i32), u64>,
 }
 
 impl World {
@@ -175,6 +184,8 @@ impl World {
             done: false,
             delivered: 0,
             rebalances: 0,
+            calm: None,
+            rounds: BTreeMap::new(),
         };
         world.open();
         world
@@ -187,10 +198,13 @@ impl World {
         self.boot();
         for _ in 0..self.scenario.consumers.0 {
             let slot = self.new_slot();
-            let delay = self.random.between(0, 2_000);
+            let delay = self.random.between(0, STARTS_WITHIN_MS);
             self.start_later(slot, delay);
         }
         self.after(0, Event::Produce);
+        if self.case.calm {
+            return self.begin_calmly();
+        }
         let gap = self.scenario.fault_gap_ms;
         self.after(gap, Event::Nemesis);
         let trouble = self.scenario.trouble_ms;
@@ -216,6 +230,7 @@ impl World {
         };
         Outcome {
             seed: self.seed,
+            calm: self.case.calm,
             hash: self.trace.hash(),
             events: self.trace.events(),
             virtual_ms: self.now,
@@ -225,6 +240,7 @@ impl World {
             transitions: self.transitions,
             delivered: self.delivered,
             rebalances: self.rebalances,
+            rounds: self.rounds,
             strikes: self.strikes,
             violation,
             scenario: self.scenario,

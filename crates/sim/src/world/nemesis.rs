@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    fn strike(&mut self, fault: Fault) {
+    pub(super) fn strike(&mut self, fault: Fault) {
         match fault {
             Fault::CoordinatorCrash | Fault::TailLost => {
                 let tail = fault == Fault::TailLost;

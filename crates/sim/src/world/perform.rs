@@ -124,7 +124,11 @@ impl World {
 
     /// The application polls: it reads what there is, and says how far it has come.
     pub(super) fn poll(&mut self, process: ProcessId) {
-        let next = self.random.between(1, self.scenario.poll_ms);
+        let next = if self.is_silent() {
+            self.scenario.max_poll_ms / 2
+        } else {
+            self.random.between(1, self.scenario.poll_ms)
+        };
         self.after(next, Event::Poll(process));
         if self.processes[process].silent_until > self.now {
             return;
@@ -148,7 +152,8 @@ impl World {
         } else {
             2
         };
-        if self.processes[process].committing < 2 && self.random.percent(often) {
+        let commits = self.processes[process].committing < 2 && !self.is_silent();
+        if commits && self.random.percent(often) {
             let id = self.commit_id(process);
             self.tell(
                 process,

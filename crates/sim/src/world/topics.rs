@@ -78,7 +78,11 @@ fn name(number: usize) -> Topic {
 impl World {
     /// A record is acknowledged.
     pub(super) fn produce(&mut self) {
-        if self.peace.is_some() {
+        let goes_on = match &self.calm {
+            Some(calm) => self.now < calm.produce_until,
+            None => self.peace.is_none(),
+        };
+        if !goes_on {
             return;
         }
         let every = self.scenario.produce_ms;
