@@ -16,6 +16,8 @@ pub(crate) enum Action {
     Down(usize, Lane),
     /// A request of a broken connection is processed.
     Zombie(usize),
+    /// A process starts that was to start later.
+    Start(usize),
     /// Nothing is under way: the earliest alarm rings.
     Alarm,
     /// A fault at a connection, or at the process in this place.
@@ -27,12 +29,13 @@ impl Room {
     pub(crate) fn actions(&self) -> Vec<Action> {
         let mut actions = self.messages();
         // A broken connection's request is processed before any time-out.
-        if actions.is_empty() && self.zombies.is_empty() && !self.converged() {
+        if actions.is_empty() && self.zombies.is_empty() && !self.settled() {
             actions.push(Action::Alarm);
         } else if !self.setup.every_order {
             actions.truncate(1);
         }
         actions.extend((0..self.zombies.len()).map(Action::Zombie));
+        actions.extend(self.late().map(Action::Start));
         if self.left > 0 {
             self.faults(&mut actions);
         }
@@ -41,7 +44,16 @@ impl Room {
 
     /// Whether there is no choice any more.
     pub(crate) fn ends_alike(&self) -> bool {
-        self.left == 0 && !self.setup.every_order && self.zombies.is_empty()
+        self.left == 0
+            && !self.setup.every_order
+            && self.zombies.is_empty()
+            && self.late().next().is_none()
+    }
+
+    /// The next process that has not started.
+    fn late(&self) -> impl Iterator<Item = usize> {
+        let place = self.people.iter().position(|person| !person.started);
+        place.into_iter()
     }
 
     fn messages(&self) -> Vec<Action> {
@@ -60,7 +72,8 @@ impl Room {
     }
 
     fn faults(&self, actions: &mut Vec<Action>) {
-        for (place, person) in self.people.iter().enumerate() {
+        let people = self.people.iter().enumerate();
+        for (place, person) in people.filter(|(_, person)| person.started) {
             for (lane, link) in &person.links {
                 for fault in &self.setup.kinds {
                     let bites = match fault {
@@ -109,6 +122,7 @@ impl Room {
                 self.excused |= matches!(request, coordinator::GroupRequest::JoinGroup(_));
                 self.ask(None, version, request);
             }
+            Action::Start(place) => self.start(place),
             Action::Alarm => self.alarm()?,
             Action::Break(fault, place, lane) => {
                 self.left -= 1;

@@ -61,6 +61,10 @@ impl Fault {
 pub struct Setup {
     /// The members that start.
     pub members: Vec<Kind>,
+    /// How many of them start later, at any moment.
+    pub late: usize,
+    /// What a process is that starts in another's place, if not of the same kind: a downgrade or an upgrade, one after the other.
+    pub then: Option<Kind>,
     /// Whether they are static.
     pub fixed: bool,
     /// How many faults strike at most.
@@ -88,6 +92,7 @@ pub(crate) struct Person {
     pub(crate) owned: Partitions,
     generation: i32,
     releases: Partitions,
+    pub(crate) started: bool,
     /// It cannot go on, and another process takes its place.
     pub(crate) ended: bool,
 }
@@ -141,8 +146,8 @@ impl Room {
             let person = room.process(place, *kind);
             room.people.push(person);
         }
-        for place in 0..setup.members.len() {
-            room.subscribe(place);
+        for place in 0..setup.members.len() - setup.late {
+            room.start(place);
         }
         room
     }
@@ -173,25 +178,28 @@ impl Room {
             owned: Partitions::new(),
             generation: -1,
             releases: Partitions::new(),
+            started: false,
             ended: false,
         }
     }
 
-    fn subscribe(&mut self, place: usize) {
+    /// The process in this place begins.
+    pub(crate) fn start(&mut self, place: usize) {
+        self.people[place].started = true;
         let topics = BTreeSet::from(["t".into()]);
         self.tell_quietly(place, Input::Subscribe(Subscription::Topics(topics)));
     }
 
     /// Another process starts in the place of one that died.
     pub(crate) fn restart(&mut self, place: usize) {
-        let kind = self.people[place].kind;
+        let kind = self.setup.then.unwrap_or(self.people[place].kind);
         for (_, link) in std::mem::take(&mut self.people[place].links) {
             if let Some((id, _)) = link.busy {
                 self.routes.remove(&id);
             }
         }
         self.people[place] = self.process(place, kind);
-        self.subscribe(place);
+        self.start(place);
     }
 
     fn tell_quietly(&mut self, place: usize, input: Input) {
@@ -374,11 +382,16 @@ impl Room {
         self.coordinate(coordinator::Input::Loaded);
     }
 
-    /// All members are stable, and each partition has exactly one owner.
+    /// All have started, and have settled.
     pub(crate) fn converged(&self) -> bool {
+        self.people.iter().all(|person| person.started) && self.settled()
+    }
+
+    /// Those that have started are stable, and each partition has exactly one owner.
+    pub(crate) fn settled(&self) -> bool {
         let mut all = Partitions::new();
         let mut count = 0;
-        for person in &self.people {
+        for person in self.people.iter().filter(|person| person.started) {
             if person.member.state() != StateName::Stable || !person.releases.is_empty() {
                 return false;
             }

@@ -14,9 +14,12 @@ fn search(what: &str, setup: &Setup) -> Explored {
     explored
 }
 
+/// The last member starts at any moment, so that partitions move.
 fn setup(members: &[Kind], fixed: bool, faults: u32, every_order: bool) -> Setup {
     Setup {
         members: members.to_vec(),
+        late: 1,
+        then: None,
         fixed,
         faults,
         kinds: Fault::ALL.to_vec(),
@@ -66,6 +69,34 @@ fn two_mixed_members_and_two_faults() {
 #[ignore = "for CI, in release"]
 fn two_members_of_other_modes_and_two_faults() {
     two_faults(&MODES[1..3]);
+}
+
+/// Each process is stopped and another of the other kind is started: at all places, those between its join and its sync included.
+#[test]
+fn two_members_are_downgraded_and_upgraded() {
+    let (explicit, cooperative) = (Kind::Explicit, Kind::Cooperative);
+    for (from, to) in [(explicit, cooperative), (cooperative, explicit)] {
+        for fixed in [false, true] {
+            let setup = Setup {
+                then: Some(to),
+                kinds: vec![Fault::MemberCrash],
+                ..setup(&[from; 2], fixed, 2, false)
+            };
+            let what = format!("2 members from {from:?} to {to:?}, static {fixed}, 2 restarts");
+            search(&what, &setup);
+        }
+    }
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn three_members_and_one_fault() {
+    for (name, kinds) in MODES {
+        for fixed in [false, true] {
+            let what = format!("3 {name} members, static {fixed}, 1 fault");
+            search(&what, &setup(&kinds, fixed, 1, false));
+        }
+    }
 }
 
 #[test]
