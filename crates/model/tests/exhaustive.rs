@@ -1,4 +1,5 @@
-//! Two members with two faults at all places, always; `--ignored`, in release: every order of messages, and three members.
+//! Two members, one of which starts at any moment, with two faults at all places: always. `--ignored`, in release: every order of messages,
+//! and three members.
 
 use kohort_model::{Explored, Fault, Kind, Setup, explore};
 
@@ -110,15 +111,35 @@ fn two_members_in_every_order() {
     }
 }
 
+fn three_in_every_order((name, kinds): &(&str, [Kind; 3])) {
+    for fixed in [false, true] {
+        search(
+            &format!("3 {name} members, static {fixed}, every order, 1 fault"),
+            &setup(kinds, fixed, 1, true),
+        );
+    }
+}
+
 #[test]
 #[ignore = "minutes: for CI, in release"]
-fn three_members_and_one_fault_in_every_order() {
-    for (name, kinds) in MODES {
-        for fixed in [false, true] {
-            search(
-                &format!("3 {name} members, static {fixed}, every order, 1 fault"),
-                &setup(&kinds, fixed, 1, true),
-            );
-        }
-    }
+fn three_explicit_members_in_every_order() {
+    three_in_every_order(&MODES[0]);
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn three_cooperative_members_in_every_order() {
+    three_in_every_order(&MODES[1]);
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn three_eager_members_in_every_order() {
+    three_in_every_order(&MODES[2]);
+}
+
+#[test]
+#[ignore = "minutes: for CI, in release"]
+fn three_mixed_members_in_every_order() {
+    three_in_every_order(&MODES[3]);
 }
