@@ -1,5 +1,6 @@
 //! A running broker: how it is started and stopped.
 
+use crate::accept::Accept;
 use crate::cleaner;
 use crate::clock::Clock;
 use crate::groups::{Groups, OnRebalance};
@@ -109,7 +110,15 @@ impl BrokerBuilder {
     /// [`BrokerError`] if it cannot listen, or cannot use its data folder.
     pub async fn start(self) -> Result<Broker, BrokerError> {
         let listener = bind(&self.listen).await?;
-        let address = listener.local_addr()?;
+        self.start_on(listener).await
+    }
+
+    /// Starts the broker on connections from somewhere else than TCP.
+    ///
+    /// # Errors
+    /// [`BrokerError`] if the listener does not say where it is, or the data folder cannot be used.
+    pub async fn start_on(self, listener: impl Accept) -> Result<Broker, BrokerError> {
+        let address = listener.address()?;
         let clock = Clock::start();
         let settings = Arc::new(self.settings);
         let (storage, catalog) = Storage::open(self.data.as_deref())?;

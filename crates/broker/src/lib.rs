@@ -14,6 +14,7 @@
 //!                           └▶ groups ─▶ kohort_group's Coordinator, one for each partition of __consumer_offsets
 //! ```
 
+mod accept;
 mod broker;
 mod cleaner;
 mod clock;
@@ -30,6 +31,7 @@ mod storage;
 mod topic_config;
 mod topics;
 
+pub use accept::{Accept, Accepted};
 pub use broker::{Broker, BrokerBuilder, BrokerError};
 pub use intercept::{Intercepted, Verdict};
 pub use settings::{Settings, SettingsError};

@@ -1,17 +1,16 @@
 //! Accepts connections; one task for each. Requests of a connection are served and answered in order, so one that is parked
 //! (a join, a long poll) holds up only its own connection.
 
+use crate::accept::{Accept, Accepted};
 use crate::node::Node;
 use crate::router::{self, Answer};
 use bytes::BytesMut;
 use kohort_group::coordinator::ConnectionId;
 use kohort_wire::frame;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -21,7 +20,7 @@ const READ_AHEAD: usize = 64 * 1_024;
 /// Accepts until told to stop, then closes all connections.
 pub(crate) async fn run(
     node: Arc<Node>,
-    listener: TcpListener,
+    mut listener: impl Accept,
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -32,13 +31,14 @@ pub(crate) async fn run(
             _ = stop.changed() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
+                Ok(accepted) => {
+                    let peer = accepted.peer;
                     if connections.len() >= node.settings.max_connections as usize {
                         tracing::warn!("refused a connection from {peer}: max.connections is reached");
                         continue;
                     }
                     next += 1;
-                    connections.spawn(serve(Arc::clone(&node), stream, peer, ConnectionId(next)));
+                    connections.spawn(serve(Arc::clone(&node), accepted, ConnectionId(next)));
                 }
                 Err(error) => {
                     // Out of file descriptors, usually: give connections time to end.
@@ -61,12 +61,17 @@ pub(crate) enum Ended {
     Refused(String),
 }
 
-async fn serve(node: Arc<Node>, stream: TcpStream, peer: SocketAddr, id: ConnectionId) {
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    node: Arc<Node>,
+    accepted: Accepted<S>,
+    id: ConnectionId,
+) {
+    let peer = accepted.peer;
     let mut connection = Connection {
         node: &node,
-        stream,
+        stream: accepted.stream,
         buffer: BytesMut::new(),
-        session: router::Session::new(id, peer),
+        session: router::Session::new(id, peer, accepted.local),
     };
     match connection.run().await {
         Ok(()) => tracing::debug!("connection from {peer} closed"),
@@ -77,17 +82,15 @@ async fn serve(node: Arc<Node>, stream: TcpStream, peer: SocketAddr, id: Connect
     node.groups.disconnected(session.id, &session.coordinators);
 }
 
-struct Connection<'a> {
+struct Connection<'a, S> {
     node: &'a Arc<Node>,
-    stream: TcpStream,
+    stream: S,
     buffer: BytesMut,
     session: router::Session,
 }
 
-impl Connection<'_> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
     async fn run(&mut self) -> Result<(), Ended> {
-        self.stream.set_nodelay(true)?;
-        self.session.local = Some(self.stream.local_addr()?);
         let limit = self.node.settings.socket_request_max_bytes as usize;
         let idle = Duration::from_millis(self.node.settings.connections_max_idle_ms as u64);
         loop {
@@ -161,10 +164,10 @@ mod tests {
     /// Thousands of members hold a connection each, most of them at rest.
     #[test]
     fn a_connection_at_rest_is_small() {
-        fn result_size<A, B, C, D, R>(_: impl Fn(A, B, C, D) -> R) -> usize {
+        fn result_size<A, B, C, R>(_: impl Fn(A, B, C) -> R) -> usize {
             size_of::<R>()
         }
-        let size = result_size(super::serve);
+        let size = result_size(super::serve::<tokio::net::TcpStream>);
         assert!(size <= 2_048, "{size} bytes");
     }
 }

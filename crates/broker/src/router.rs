@@ -25,25 +25,23 @@ pub(crate) enum Answer {
 /// What is known of a connection.
 pub(crate) struct Session {
     pub(crate) id: ConnectionId,
-    pub(crate) local: Option<SocketAddr>,
+    pub(crate) local: SocketAddr,
     /// The coordinators that have heard from it, by partition.
     pub(crate) coordinators: BTreeSet<usize>,
-    peer: SocketAddr,
     /// The same value for all requests, as long as the client id stays.
     client: Arc<Client>,
 }
 
 impl Session {
-    pub(crate) fn new(id: ConnectionId, peer: SocketAddr) -> Self {
+    pub(crate) fn new(id: ConnectionId, peer: SocketAddr, local: SocketAddr) -> Self {
         let client = Client {
             id: String::new(),
             host: format!("/{}", peer.ip()),
         };
         Self {
             id,
-            local: None,
+            local,
             coordinators: BTreeSet::new(),
-            peer,
             client: Arc::new(client),
         }
     }
@@ -149,7 +147,7 @@ pub(crate) async fn answer(
         connection: session.id,
         client: session.client(header.client_id.as_deref().unwrap_or_default()),
         version: header.version,
-        local: session.local.unwrap_or(session.peer),
+        local: session.local,
     };
     let lose = intercept(node, key, &exchange, &body).await?;
     let answer = dispatch(node, session, key, &header, &exchange, body).await;
