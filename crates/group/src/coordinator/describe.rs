@@ -1,6 +1,7 @@
 //! Describing, listing and deleting groups; and how each request is refused as a whole.
 
 use super::classic::{Group, GroupState};
+use super::effects::Pending;
 use super::input::GroupRequest;
 use super::output::GroupResponse;
 use super::record::Record;
@@ -95,6 +96,22 @@ impl Coordinator {
             throttle_time_ms: 0,
             results,
         });
+        self.reply_deleted(&asked, last, response, out);
+    }
+
+    /// Answers when the tombstones are stored. If they cannot be, what is deleted stays so until the log is read again, and the
+    /// client hears that it may not be for good.
+    pub(super) fn reply_deleted(
+        &mut self,
+        asked: &Asked,
+        last: Option<u64>,
+        response: GroupResponse,
+        out: &mut Vec<Output>,
+    ) {
+        if let Some(last) = last {
+            let pending = Pending::Reply(asked.id, Box::new(response.clone()));
+            self.pending.entry(last).or_default().push(pending);
+        }
         out.push(Output::Reply {
             id: asked.id,
             response,

@@ -10,6 +10,7 @@ use crate::time::{Alarms, Timestamp};
 use crate::topics::TopicImage;
 use bytes::Bytes;
 use kohort_wire::ErrorCode;
+use kohort_wire::messages::OffsetDeleteResponse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -120,7 +121,9 @@ pub(super) fn mapped(error: ErrorCode) -> ErrorCode {
         ErrorCode::NotLeaderOrFollower | ErrorCode::KafkaStorageError => ErrorCode::NotCoordinator,
         ErrorCode::MessageTooLarge
         | ErrorCode::RecordListTooLarge
-        | ErrorCode::InvalidFetchSize => ErrorCode::UnknownServerError,
+        | ErrorCode::InvalidFetchSize
+        // A shell that does not say why.
+        | ErrorCode::None => ErrorCode::UnknownServerError,
         other => other,
     }
 }
@@ -135,13 +138,23 @@ pub(super) fn not_stored(response: &mut GroupResponse, error: ErrorCode) {
                 partition.error_code = error;
             }
         }
+        GroupResponse::DeleteGroups(response) => {
+            let results = response.results.iter_mut();
+            for result in results.filter(|result| result.error_code.is_none()) {
+                result.error_code = error;
+            }
+        }
+        GroupResponse::OffsetDelete(response) => {
+            *response = OffsetDeleteResponse {
+                error_code: error,
+                ..OffsetDeleteResponse::default()
+            };
+        }
         GroupResponse::SyncGroup(_)
         | GroupResponse::Heartbeat(_)
         | GroupResponse::LeaveGroup(_)
         | GroupResponse::OffsetFetch(_)
         | GroupResponse::DescribeGroups(_)
-        | GroupResponse::ListGroups(_)
-        | GroupResponse::DeleteGroups(_)
-        | GroupResponse::OffsetDelete(_) => {}
+        | GroupResponse::ListGroups(_) => {}
     }
 }

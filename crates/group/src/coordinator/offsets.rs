@@ -337,13 +337,8 @@ impl Coordinator {
             }
         }
         let last = self.forget_offsets(&request.group_id, gone, out);
-        let id = asked.id;
         let response = GroupResponse::OffsetDelete(response);
-        out.push(Output::Reply {
-            id,
-            response,
-            after: last,
-        });
+        self.reply_deleted(&asked, last, response, out);
     }
 
     /// Removes offsets and writes their tombstones.

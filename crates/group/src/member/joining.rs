@@ -181,6 +181,14 @@ impl Member {
         };
         let code = answer.error_code;
         match code {
+            ErrorCode::None if answer.generation_id < 0 || answer.member_id.is_empty() => {
+                let text = format!(
+                    "JoinGroup was answered with generation {} and member id {:?}, expected a generation from 0 on and an id; the member tries again with pauses: look whether what answers is a Kafka broker",
+                    answer.generation_id, answer.member_id
+                );
+                self.warn_once(code, text, out);
+                self.rounds.failed(self.now, self.pauses, &mut self.jitter);
+            }
             ErrorCode::None => {
                 let topics = joining.topics.clone();
                 let cause = joining.cause.clone();
@@ -192,7 +200,7 @@ impl Member {
                 self.heard(self.now);
                 let first = self.membership.id.is_empty();
                 self.membership.id = answer.member_id;
-                if !first {
+                if !first || self.membership.id.is_empty() {
                     self.rounds.refused(self.now, self.pauses, &mut self.jitter);
                 }
             }
@@ -230,25 +238,22 @@ impl Member {
             }
             other => {
                 // Nothing that is known of this code makes it final, so the member tries again, but not silently.
-                self.warn_once(other, out);
+                let text = format!(
+                    "{}; the member tries again with pauses",
+                    refused(ApiKey::JoinGroup, other)
+                );
+                self.warn_once(other, text, out);
                 self.rounds.failed(self.now, self.pauses, &mut self.jitter);
             }
         }
     }
 
-    fn warn_once(&mut self, code: ErrorCode, out: &mut Vec<Output>) {
+    fn warn_once(&mut self, code: ErrorCode, text: String, out: &mut Vec<Output>) {
         if let State::Joining(joining) = &mut self.state
             && joining.warned.replace(code) != Some(code)
         {
-            out.push(Output::Warning {
-                code: Some(code),
-                text: format!(
-                    "JoinGroup was answered {} ({}): {}; the member tries again with pauses",
-                    code.name(),
-                    code.number(),
-                    code.meaning()
-                ),
-            });
+            let code = (!code.is_none()).then_some(code);
+            out.push(Output::Warning { code, text });
         }
     }
 

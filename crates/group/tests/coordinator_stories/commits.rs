@@ -1,9 +1,13 @@
 //! Commits: when they are taken, by whom, and how long they last.
 
 use super::script::{Log, Script, config, join};
-use kohort_group::coordinator::{CoordinatorConfig, Input};
+use kohort_group::coordinator::{CoordinatorConfig, GroupRequest, GroupResponse, Input};
 use kohort_group::topics::TopicImage;
 use kohort_wire::ErrorCode;
+use kohort_wire::messages::{
+    DeleteGroupsRequest, OffsetDeleteRequest, OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+};
 
 #[test]
 fn a_commit_is_taken_from_a_member_of_the_current_generation() {
@@ -94,4 +98,44 @@ fn a_deleted_topic_takes_its_offsets_along() {
     assert_eq!(script.commit("", -1, 4), ErrorCode::None);
     script.feed(Input::Topics(TopicImage::default()));
     assert_eq!(script.committed(), -1);
+}
+
+/// A deletion whose tombstones cannot be stored is answered all the same, with why.
+#[test]
+fn a_deletion_that_is_not_stored_is_answered() {
+    for error in [ErrorCode::NotEnoughReplicas, ErrorCode::None] {
+        let expected = if error.is_none() {
+            ErrorCode::UnknownServerError
+        } else {
+            ErrorCode::CoordinatorNotAvailable
+        };
+        let mut script = Script::new(config());
+        assert_eq!(script.commit("", -1, 7), ErrorCode::None);
+        script.fate = Log::Fails(error);
+        let offsets = script.send(
+            0,
+            GroupRequest::OffsetDelete(OffsetDeleteRequest {
+                group_id: "g".into(),
+                topics: vec![OffsetDeleteRequestTopic {
+                    name: "t".into(),
+                    partitions: vec![OffsetDeleteRequestPartition { partition_index: 0 }],
+                }],
+            }),
+        );
+        let Some(GroupResponse::OffsetDelete(answer)) = script.answer(offsets) else {
+            panic!("OffsetDelete is not answered");
+        };
+        assert_eq!((answer.error_code, answer.topics), (expected, vec![]));
+        let groups = script.send(
+            2,
+            GroupRequest::DeleteGroups(DeleteGroupsRequest {
+                groups_names: vec!["g".into(), "other".into()],
+            }),
+        );
+        let Some(GroupResponse::DeleteGroups(answer)) = script.answer(groups) else {
+            panic!("DeleteGroups is not answered");
+        };
+        let codes: Vec<ErrorCode> = answer.results.iter().map(|r| r.error_code).collect();
+        assert_eq!(codes, [expected, ErrorCode::GroupIdNotFound]);
+    }
 }

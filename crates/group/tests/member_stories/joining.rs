@@ -21,6 +21,32 @@ fn the_first_join_is_repeated_with_the_id_that_was_given() {
     assert_eq!(second.join_reason, JoinReason::NewMember.number());
 }
 
+/// Found by hostile traces: an answer that names no generation, or no member, is no membership; and asking at once again and again
+/// would be a storm.
+#[test]
+fn a_join_that_is_answered_with_nothing_is_sent_again_after_a_pause() {
+    for (generation, id, code) in [
+        (-1, "m", ErrorCode::None),
+        (1, "", ErrorCode::None),
+        (-1, "", ErrorCode::MemberIdRequired),
+    ] {
+        let mut script = Script::new(|_| {});
+        script.subscribe(&["t"]);
+        let mut at_once = 0;
+        while script.waits(ApiKey::JoinGroup) {
+            at_once += 1;
+            assert!(at_once <= 2, "{code:?}: a storm");
+            let (token, _) = script.take_join();
+            let mut answer = Script::join_answer(generation);
+            (answer.member_id, answer.error_code) = (id.to_owned(), code);
+            script.answer_join(token, answer);
+        }
+        script.pass(1_000);
+        script.round(2, plain(&of(&[0])));
+        assert_eq!(script.member.generation(), 2);
+    }
+}
+
 #[test]
 fn a_member_joins_syncs_and_starts_where_nothing_is_committed() {
     let mut script = Script::new(|_| {});
