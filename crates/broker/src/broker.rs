@@ -63,6 +63,7 @@ pub struct BrokerBuilder {
     settings: Settings,
     intercept: Option<Intercept>,
     on_rebalance: Option<OnRebalance>,
+    seed: Option<u64>,
 }
 
 impl BrokerBuilder {
@@ -104,6 +105,13 @@ impl BrokerBuilder {
         self
     }
 
+    /// What member ids are made of, in place of chance: for tests that must repeat. Each start needs another one.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Starts the broker; it serves when this returns.
     ///
     /// # Errors
@@ -129,8 +137,9 @@ impl BrokerBuilder {
             catalog,
             clock.wall(),
         )?;
+        let seed = self.seed.unwrap_or_else(fresh_seed);
         let node = Arc::new(Node {
-            groups: Groups::new(&settings, clock, self.on_rebalance),
+            groups: Groups::new(&settings, clock, self.on_rebalance, seed),
             cluster_id: topics.cluster_id(),
             topics: Arc::new(topics),
             settings,
@@ -150,6 +159,11 @@ impl BrokerBuilder {
             cleaning: Some(cleaning),
         })
     }
+}
+
+/// Fresh for each start, so that member ids do not repeat.
+fn fresh_seed() -> u64 {
+    u128::from_be_bytes(crate::topics::new_id()) as u64
 }
 
 async fn bind(address: &str) -> Result<TcpListener, BrokerError> {
@@ -194,6 +208,7 @@ impl Broker {
             settings: Settings::default(),
             intercept: None,
             on_rebalance: None,
+            seed: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Administration: topics, groups, offsets.
 
 use crate::cluster::{Backoff, Cluster, Purpose};
+use crate::connect::Connector;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::metadata::View;
@@ -72,7 +73,15 @@ impl Admin {
     /// # Errors
     /// See [`Admin::connect`]; [`Error::Config`] for settings that make no sense.
     pub async fn with(settings: Settings) -> Result<Self, Error> {
-        let cluster = Cluster::connect(settings, false).await?;
+        Self::by(Connector::default(), settings).await
+    }
+
+    /// The same, with brokers reached in a way of one's own.
+    ///
+    /// # Errors
+    /// See [`Admin::with`].
+    pub async fn by(connector: Connector, settings: Settings) -> Result<Self, Error> {
+        let cluster = Cluster::connect(settings, connector, false).await?;
         Ok(Self { cluster })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A keeper task asks for metadata when somebody wants it, and every `metadata.max.age.ms`; everyone watches what it finds.
 
+use crate::connect::Connector;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::metadata::{self, Node, View};
@@ -92,6 +93,7 @@ type Links = BTreeMap<(i32, Purpose), Arc<tokio::sync::Mutex<Link>>>;
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) settings: Arc<Settings>,
+    connector: Connector,
     may_create_topics: bool,
     links: Mutex<Links>,
     interest: Mutex<Interest>,
@@ -106,11 +108,13 @@ impl Cluster {
     /// A broker that is not there (yet) is tried again for `bootstrap.timeout.ms`; something that is no broker is not.
     pub(crate) async fn connect(
         settings: Settings,
+        connector: Connector,
         may_create_topics: bool,
     ) -> Result<Arc<Self>, Error> {
         settings.check()?;
         let cluster = Arc::new(Self {
             settings: Arc::new(settings),
+            connector,
             may_create_topics,
             links: Mutex::default(),
             interest: Mutex::default(),
@@ -202,7 +206,7 @@ impl Cluster {
             tokio::time::sleep_until(moment).await;
         }
         let address = self.address(node)?;
-        match Connection::open(&address, &self.settings).await {
+        match Connection::open(&address, &self.connector, &self.settings).await {
             Ok(connection) => {
                 tracing::debug!("{purpose:?} connection to broker {node} at {address}");
                 link.backoff.reset();
@@ -221,7 +225,7 @@ impl Cluster {
     /// Opens a connection of the caller's own.
     pub(crate) async fn open(&self, node: i32) -> Result<Arc<Connection>, Error> {
         let address = self.address(node)?;
-        Connection::open(&address, &self.settings).await
+        Connection::open(&address, &self.connector, &self.settings).await
     }
 
     fn new_link(&self) -> Arc<tokio::sync::Mutex<Link>> {

@@ -7,6 +7,7 @@
 //! The connection opens with ApiVersions. Whatever is wrong afterwards (a broken frame, an answer that nobody asked for, silence)
 //! ends it, and all requests under way fail with the reason.
 
+use crate::connect::{Connector, Halves};
 use crate::error::Error;
 use crate::handshake;
 use crate::settings::Settings;
@@ -19,9 +20,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// The first and the last version of each API that a broker serves.
@@ -70,9 +69,13 @@ pub(crate) struct Answer<R> {
 
 impl Connection {
     /// Connects to `host:port` and asks what is served there.
-    pub(crate) async fn open(address: &str, settings: &Settings) -> Result<Arc<Self>, Error> {
+    pub(crate) async fn open(
+        address: &str,
+        by: &Connector,
+        settings: &Settings,
+    ) -> Result<Arc<Self>, Error> {
         let limit = Duration::from_millis(settings.connection_setup_timeout_ms.into());
-        let stream = tokio::time::timeout(limit, handshake::connect(address))
+        let halves = tokio::time::timeout(limit, handshake::connect(address, by))
             .await
             .map_err(|_| {
                 Error::connection(
@@ -80,7 +83,7 @@ impl Connection {
                     format!("no connection within {} ms: is the address right, and does a firewall let it through?", limit.as_millis()),
                 )
             })??;
-        let mut connection = Self::over(stream, address, &settings.client_id);
+        let mut connection = Self::over(halves, address, &settings.client_id);
         let versions = handshake::negotiate(&connection, limit).await?;
         // Nobody else holds the connection yet.
         if let Some(connection) = Arc::get_mut(&mut connection) {
@@ -89,10 +92,7 @@ impl Connection {
         Ok(connection)
     }
 
-    fn over(stream: TcpStream, address: &str, client_id: &str) -> Arc<Self> {
-        // Requests are written whole; waiting for more would only delay them.
-        let _ = stream.set_nodelay(true);
-        let (read, write) = stream.into_split();
+    fn over((read, write): Halves, address: &str, client_id: &str) -> Arc<Self> {
         let (queue, outgoing) = mpsc::unbounded_channel();
         let (fate, _) = watch::channel(None);
         let in_flight = InFlight::default();
@@ -272,7 +272,7 @@ async fn ended(mut fate: watch::Receiver<Option<Error>>) {
 }
 
 async fn write_requests(
-    mut to: OwnedWriteHalf,
+    mut to: impl AsyncWrite + Unpin,
     mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
     in_flight: InFlight,
     fate: watch::Sender<Option<Error>>,
@@ -298,7 +298,7 @@ async fn write_requests(
 }
 
 async fn read_answers(
-    mut from: OwnedReadHalf,
+    mut from: impl AsyncRead + Unpin,
     in_flight: InFlight,
     fate: watch::Sender<Option<Error>>,
     address: Arc<str>,

@@ -1,5 +1,6 @@
 //! How a connection begins: the address, TCP, and ApiVersions (KIP-35, KIP-511). Also: who answers there if it is no broker.
 
+use crate::connect::{Connector, Halves};
 use crate::connection::{Answer, Connection, Versions};
 use crate::error::Error;
 use kohort_wire::api::ApiRequest;
@@ -8,13 +9,12 @@ use kohort_wire::{ApiKey, ErrorCode, frame};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 
 /// After this long a silent peer is mentioned in the log.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens a TCP connection to `host:port`.
-pub(crate) async fn connect(address: &str) -> Result<TcpStream, Error> {
+/// Opens a connection to `host:port`.
+pub(crate) async fn connect(address: &str, by: &Connector) -> Result<Halves, Error> {
     if address
         .rsplit_once(':')
         .is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err())
@@ -23,7 +23,7 @@ pub(crate) async fn connect(address: &str) -> Result<TcpStream, Error> {
             "{address:?} is not an address: expected host:port, such as 127.0.0.1:9092"
         )));
     }
-    TcpStream::connect(address).await.map_err(|error| {
+    by.connect(address).await.map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::ConnectionRefused => {
                 "connection refused: nobody listens there; start the broker or correct the address"
@@ -167,8 +167,8 @@ mod tests {
             .build()
             .unwrap();
         for address in ["localhost", ":9092", "a:b", "a:70000"] {
-            let error = runtime.block_on(connect(address)).unwrap_err();
-            assert!(matches!(error, Error::Config(_)), "{address}: {error}");
+            let error = runtime.block_on(connect(address, &Connector::default()));
+            assert!(matches!(error, Err(Error::Config(_))), "{address}");
         }
     }
 }

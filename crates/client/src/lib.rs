@@ -2,6 +2,7 @@
 
 mod admin;
 mod cluster;
+mod connect;
 mod connection;
 mod consumer;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod settings;
 mod task;
 
 pub use admin::{Admin, GroupDescription, GroupListing, MemberDescription, NewTopic};
+pub use connect::{Connect, Connector};
 pub use consumer::{Assigned, Consumer, ConsumerBuilder, Event, Lost, Revocation};
 pub use error::Error;
 pub use kohort_group::assign;

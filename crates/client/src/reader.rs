@@ -1,6 +1,7 @@
 //! Reading partitions without a group.
 
 use crate::cluster::Cluster;
+use crate::connect::Connector;
 use crate::error::Error;
 use crate::fetch::{Fetcher, Position};
 use crate::records::Records;
@@ -39,7 +40,7 @@ impl Reader {
     /// [`Error::Config`], [`Error::Connection`] or [`Error::Peer`].
     pub async fn connect(settings: Settings) -> Result<Self, Error> {
         let may_create = settings.allow_auto_create_topics;
-        let cluster = Cluster::connect(settings, may_create).await?;
+        let cluster = Cluster::connect(settings, Connector::default(), may_create).await?;
         let (sender, failures) = mpsc::unbounded_channel();
         let fetcher = Fetcher::new(cluster.clone(), sender);
         Ok(Self {

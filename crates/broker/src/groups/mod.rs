@@ -23,7 +23,6 @@ pub(crate) struct Groups {
     settings: Arc<Settings>,
     clock: Clock,
     shards: OnceLock<Vec<OnceLock<Arc<Shard>>>>,
-    /// Fresh for each start, so that member ids do not repeat.
     seed: u64,
     /// Topic images go out one at a time, in order.
     images: Mutex<()>,
@@ -36,13 +35,13 @@ impl Groups {
         settings: &Arc<Settings>,
         clock: Clock,
         on_rebalance: Option<OnRebalance>,
+        seed: u64,
     ) -> Self {
-        let id = crate::topics::new_id();
         Self {
             settings: Arc::clone(settings),
             clock,
             shards: OnceLock::new(),
-            seed: u128::from_be_bytes(id) as u64,
+            seed,
             images: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
             on_rebalance,

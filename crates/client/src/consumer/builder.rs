@@ -5,6 +5,7 @@ use super::driver::{Driver, Watched};
 use super::lanes::Lanes;
 use super::{Command, Consumer, Event};
 use crate::cluster::Cluster;
+use crate::connect::Connector;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::settings::{Reset, Settings};
@@ -29,6 +30,8 @@ pub struct ConsumerBuilder {
     topics: BTreeSet<Topic>,
     pattern: Option<String>,
     assignors: Vec<Arc<dyn Assignor>>,
+    connector: Connector,
+    seed: Option<u64>,
 }
 
 impl ConsumerBuilder {
@@ -100,6 +103,20 @@ impl ConsumerBuilder {
         self
     }
 
+    /// How brokers are reached, in place of TCP.
+    #[must_use]
+    pub fn connector(mut self, connector: Connector) -> Self {
+        self.connector = connector;
+        self
+    }
+
+    /// What the lengths of pauses are drawn from, in place of chance: for tests that must repeat.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Connects, and joins in the background.
     ///
     /// # Errors
@@ -112,7 +129,7 @@ impl ConsumerBuilder {
         let settings = self.settings;
         let may_create = settings.allow_auto_create_topics;
         let max_poll_interval_ms = settings.max_poll_interval_ms;
-        let cluster = Cluster::connect(settings, may_create).await?;
+        let cluster = Cluster::connect(settings, self.connector, may_create).await?;
         let (failed, failures) = mpsc::unbounded_channel();
         let fetcher = Fetcher::new(cluster.clone(), failed);
         let application = Arc::new(Mutex::new(Application::new(max_poll_interval_ms)));
@@ -210,7 +227,8 @@ impl ConsumerBuilder {
         config.close_drain_ms = settings.close_drain_ms.into();
         config.explicit_revocation = settings.explicit_revocation;
         // Fresh for each member, also within one process.
-        config.seed = RandomState::new().hash_one(std::process::id());
+        let fresh = || RandomState::new().hash_one(std::process::id());
+        config.seed = self.seed.unwrap_or_else(fresh);
         Ok(config)
     }
 }

@@ -63,7 +63,7 @@ pub struct Assigned {
 /// Partitions that are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// What is lost.
+    /// What is lost. Among it may be what a [`Revocation`] named before, if it was let go of too late.
     pub partitions: Partitions,
     /// Why, in words.
     pub why: String,

@@ -12,6 +12,7 @@ mod sender;
 pub use outcome::{Delivery, Stored};
 
 use crate::cluster::{Cluster, lock};
+use crate::connect::Connector;
 use crate::error::Error;
 use crate::metadata::TopicView;
 use crate::record::NewRecord;
@@ -67,6 +68,7 @@ struct Shared {
 pub struct ProducerBuilder {
     settings: Settings,
     properties: BTreeMap<String, String>,
+    connector: Connector,
 }
 
 impl ProducerBuilder {
@@ -106,6 +108,13 @@ impl ProducerBuilder {
         self
     }
 
+    /// How brokers are reached, in place of TCP.
+    #[must_use]
+    pub fn connector(mut self, connector: Connector) -> Self {
+        self.connector = connector;
+        self
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -114,7 +123,7 @@ impl ProducerBuilder {
         let mut settings = self.settings;
         settings.set_all(&self.properties)?;
         let room = Semaphore::new(settings.buffer_memory as usize);
-        let cluster = Cluster::connect(settings, true).await?;
+        let cluster = Cluster::connect(settings, self.connector, true).await?;
         let shared = Arc::new(Shared {
             cluster,
             queues: Mutex::default(),

@@ -253,7 +253,7 @@ fn decode_causes(from: &mut Decoder) -> Result<Vec<Cause>, WireError> {
 
 impl OffsetValue {
     fn encode(&self, to: &mut Encoder) {
-        if self.expire_timestamp >= 0 {
+        if self.expire_timestamp != -1 {
             to.i16(EXPIRING_OFFSET_VALUE_VERSION);
             to.i64(self.offset);
             self.metadata
