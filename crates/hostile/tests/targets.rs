@@ -183,3 +183,20 @@ fn hostile_bytes() {
         run(&traffic, target, if target.decodes { 2_000 } else { 200 });
     }
 }
+
+/// What fuzzers have found, and was mended.
+#[test]
+fn what_was_found_stays_mended() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/found");
+    let mut count = 0;
+    for target in TARGETS {
+        let Ok(files) = std::fs::read_dir(format!("{folder}/{}", target.name)) else {
+            continue;
+        };
+        for file in files {
+            check(target, &std::fs::read(file.unwrap().path()).unwrap());
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{folder} is gone");
+}

@@ -155,13 +155,7 @@ impl Group {
         {
             self.static_members.remove(instance);
         }
-        if let Some(parked) = member.join.take() {
-            self.awaiting -= 1;
-            fx.reply(parked.id, join_refused(ErrorCode::UnknownMemberId, ""));
-        }
-        if let Some(parked) = member.sync.take() {
-            fx.reply(parked.id, sync_refused(ErrorCode::UnknownMemberId));
-        }
+        self.refuse_parked(fx, &mut member, ErrorCode::UnknownMemberId, "");
         self.pending_sync.remove(&member.id);
         fx.alarms
             .cancel(&Alarm::Session(self.id.clone(), member.id.clone()));
@@ -249,6 +243,23 @@ impl Group {
         }
         for id in answered {
             self.beats(fx, &id);
+        }
+    }
+
+    /// What a member that is no more waits for is answered.
+    pub(super) fn refuse_parked(
+        &mut self,
+        fx: &mut Effects<'_>,
+        member: &mut Member,
+        error: ErrorCode,
+        id: &str,
+    ) {
+        if let Some(parked) = member.join.take() {
+            self.awaiting -= 1;
+            fx.reply(parked.id, join_refused(error, id));
+        }
+        if let Some(parked) = member.sync.take() {
+            fx.reply(parked.id, sync_refused(error));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::join::join_not_stored;
 use super::membership::{Member, Why};
 use super::round::assigned;
-use super::state::{Group, GroupState, join_refused, parked, sync_refused};
+use super::state::{Group, GroupState, parked};
 use crate::coordinator::Asked;
 use crate::coordinator::effects::{Effects, Pending};
 use crate::coordinator::input::Alarm;
@@ -89,13 +89,7 @@ impl Group {
         self.count(&old, false);
         fx.alarms
             .cancel(&Alarm::Session(self.id.clone(), old_id.clone()));
-        if let Some(parked) = old.join.take() {
-            self.awaiting -= 1;
-            fx.reply(parked.id, join_refused(ErrorCode::FencedInstanceId, old_id));
-        }
-        if let Some(parked) = old.sync.take() {
-            fx.reply(parked.id, sync_refused(ErrorCode::FencedInstanceId));
-        }
+        self.refuse_parked(fx, &mut old, ErrorCode::FencedInstanceId, old_id);
         Some(old)
     }
 
@@ -204,10 +198,12 @@ impl Group {
 
     /// The new id could not be stored: the old one holds again.
     pub(in crate::coordinator) fn undo_replace(&mut self, fx: &mut Effects<'_>, undo: Undo) {
-        let Some(new) = self.members.remove(&undo.new_id) else {
+        let Some(mut new) = self.members.remove(&undo.new_id) else {
             return;
         };
         self.count(&new, false);
+        // Nobody has been told the new id; but it can be read from a description of the group.
+        self.refuse_parked(fx, &mut new, ErrorCode::UnknownMemberId, "");
         fx.alarms
             .cancel(&Alarm::Session(self.id.clone(), undo.new_id.clone()));
         let old_id = undo.old.id.clone();
